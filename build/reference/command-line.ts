@@ -23,11 +23,11 @@ const table = (title: string, rows: readonly (readonly [term: string, text: stri
         '',
       ];
 
-/** A command and the commands below it. */
-const sections = (command: Command, above = 'tessera', level = '##'): string[] => {
-  const name = `${above} ${command.name()}`;
+/** A command and the commands below it. `path`: `keys list`. */
+const sections = (command: Command, path = command.name(), level = '##'): string[] => {
+  const name = `tessera ${path}`;
   const help = command.createHelp();
-  const examples = examplesOf(command.name());
+  const examples = examplesOf(path);
   return [
     `${level} ${name}`,
     '',
@@ -45,8 +45,8 @@ const sections = (command: Command, above = 'tessera', level = '##'): string[] =
       'option',
       help.visibleOptions(command).map((one) => [one.flags, help.optionDescription(one)]),
     ),
-    ...(examples && level === '##' ? ['```sh', ...examples, '```', ''] : []),
-    ...command.commands.flatMap((part) => sections(part, name, '###')),
+    ...(examples ? ['```sh', ...examples, '```', ''] : []),
+    ...command.commands.flatMap((part) => sections(part, `${path} ${part.name()}`, '###')),
   ];
 };
 

@@ -102,11 +102,10 @@ const hintFor = (error: unknown): string | undefined => {
 const hintAtHelp = (command: Command, path: string): Command =>
   command.showHelpAfterError(`hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`);
 
-/** Pass the settings of the program to a command, and add its examples. */
-const adopt = (command: Command, program: Command): Command => {
-  const path = `tessera ${command.name()}`;
-  for (const part of command.commands) hintAtHelp(part.copyInheritedSettings(program), `${path} ${part.name()}`);
-  return addExamples(hintAtHelp(command.copyInheritedSettings(program), path));
+/** Pass the settings of the program to a command and the commands below it, and add their examples. `name`: `keys list`. */
+const adopt = (command: Command, program: Command, name = command.name()): Command => {
+  for (const part of command.commands) adopt(part, program, `${name} ${part.name()}`);
+  return addExamples(hintAtHelp(command.copyInheritedSettings(program), `tessera ${name}`), name);
 };
 
 /** Create the commands that completion offers. */

@@ -8,6 +8,7 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentIo } from '../../build/silent-io.ts';
 import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
+import { examplesOf } from '../../src/cli/examples.ts';
 import type { Io } from '../../src/cli/io.ts';
 import { createProgram, run } from '../../src/cli/program.ts';
 import { aligned, coloursOf } from '../../src/cli/style.ts';
@@ -42,11 +43,18 @@ const COMMANDS = [
   'completion',
 ];
 
+const PARTS = [
+  ...['list', 'rotate', 'retire'].map((part) => `keys ${part}`),
+  ...['list', 'add', 'update', 'revoke'].map((part) => `participants ${part}`),
+];
+
 describe('help', () => {
   test('is tested for every command of the program', () => {
     const program = createProgram('0', [], silentIo);
     const visible = program.createHelp().visibleCommands(program);
     expect(visible.map((command) => command.name()).filter((name) => name !== 'help')).toEqual(COMMANDS);
+    const parts = visible.flatMap((command) => command.commands.map((part) => `${command.name()} ${part.name()}`));
+    expect(parts).toEqual(PARTS);
   });
 
   test('lists every command', async () => {
@@ -75,8 +83,8 @@ describe('help', () => {
     expect(options.indexOf('--database')).toBeLessThan(options.indexOf('--rate-limit'));
   });
 
-  test.each(COMMANDS)('%s --help ends with two examples, whose options exist', async (command) => {
-    const { code, out } = await tessera([command, '--help']);
+  test.each([...COMMANDS, ...PARTS])('%s --help ends with two examples, whose options exist', async (command) => {
+    const { code, out } = await tessera([...command.split(' '), '--help']);
     const help = out.join('\n');
     const examples = help.split('Examples:\n')[1]!.split('\n');
     expect([code, examples.length]).toEqual([0, 2]);
@@ -136,6 +144,10 @@ describe('the examples run', () => {
     const { code, err } = await tessera(['completion', 'tcsh']);
     expect([code, err]).toEqual([2, expect.stringContaining('Allowed choices are bash, zsh, fish, powershell')]);
   });
+});
+
+test('the examples of a list that may have a million lines write it to a file', async () => {
+  for (const example of examplesOf('buckets')!) expect(example).toMatch(/ > \S+$/);
 });
 
 describe('colours', () => {
