@@ -21,5 +21,5 @@ export async function warnIfReadableByOthers(file: string, { err }: Io, option?:
   if (!found?.isFile() || (found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   const name = `${option ? `${option}: ` : ''}${shownPath(file)}`;
-  err(`warning: ${name}: expected a file that only its owner can read, got mode ${mode}; run chmod 600 on it`);
+  err(`warning: ${name}: other users can read or change this file (mode ${mode}); run chmod 600 on it`);
 }

@@ -6,7 +6,7 @@
  * goes to standard error.
  */
 
-import { createOperator, type Operator } from '../operator/index.ts';
+import { createOperator, type Operator, type OperatorOptions } from '../operator/index.ts';
 import type { Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
@@ -18,6 +18,7 @@ import { openPort } from './operator-ports.ts';
 import { type OperatorSettings, operatorOptions } from './operator-settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
+type OperatorLogger = NonNullable<OperatorOptions['logger']>;
 
 /** The options of one of several processes. */
 export interface ServeOptions {
@@ -39,9 +40,7 @@ const warnAboutHost = (host: string, { err }: Io): void => {
 
 const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void => {
   if (rootSecret === undefined)
-    err(
-      'warning: expected a root secret, got none: a random one is used, so IDs, keys and tokens become invalid when this process ends',
-    );
+    err('warning: no root secret: a random one is used, so IDs, keys and tokens become invalid when this process ends');
   err('warning: opt-outs are kept in memory and are lost when this process ends');
 };
 
@@ -98,7 +97,16 @@ export async function serve(
   const { host = '127.0.0.1', metricsPort } = settings;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
-  const logger = createLog(settings, io);
+  const log = createLog(settings, io);
+  let hasStarted = false;
+  const logger: OperatorLogger = {
+    info: (fields, message) => log.info(fields, message),
+    warn: (fields, message) => log.warn(fields, message),
+    // Before it has started, an operator logs only that it cannot start. The command prints that error itself.
+    error: (fields, message) => {
+      if (hasStarted) log.error(fields, message);
+    },
+  };
   const ports = createPorts(settings);
   let operator: Operator | undefined;
   let stopped: Promise<void>;
@@ -113,6 +121,7 @@ export async function serve(
     ports.metrics.set(operator.metrics);
     if (operator.inMemory) warnAboutMemory(settings, io);
     await operator.ready;
+    hasStarted = true;
     if (opensPortsLast) await ports.open();
     const [service, metrics] = ports.servers;
     if (metrics) io.out(`metrics on ${metrics.url}/metrics`);

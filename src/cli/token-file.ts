@@ -26,11 +26,14 @@ const readJson = async (file: string, io: Io): Promise<unknown> => {
  * @throws {RangeError} if it cannot be read, is too long, or is neither a token set nor the answer for an opted-out user.
  */
 export async function readAnswer(file: string, io: Io): Promise<Answer> {
-  await warnIfReadableByOthers(file, io);
   const content = await readJson(file, io);
+  let answer: Answer;
   try {
-    return parseAnswer(content);
+    answer = parseAnswer(content);
   } catch (error) {
     throw isTokenError(error) ? new RangeError(`${shownPath(file)}: ${error.message}`) : error;
   }
+  // Another file, whose name was a mistake, may be meant for others.
+  await warnIfReadableByOthers(file, io);
+  return answer;
 }

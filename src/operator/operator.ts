@@ -91,7 +91,7 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
     running = operator;
   });
   ready.catch((error: unknown) => {
-    settings.logger?.error(reasonOf(error), 'the state cannot be opened');
+    settings.logger?.error(reasonOf(error), 'the operator cannot start');
   });
 
   const derived = () => required(running?.derived ?? known);

@@ -37,7 +37,7 @@ export function rootOptions({ rootSecret, storeRootSecret, database }: RootOptio
     root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
     rootWarning:
       isProduction && !storeRootSecret
-        ? `rootSecret: expected one from a file or the environment in production, or storeRootSecret; got neither: the root secret is kept ${where}`
+        ? `rootSecret: none from a file or the environment, and no storeRootSecret: the root secret is kept ${where}`
         : undefined,
   };
 }

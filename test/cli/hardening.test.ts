@@ -158,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
   const start = (args: string[]) =>
     tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], { env: { TESSERA_API_KEY: 'key' } });
   const warning = (name: string, mode: string) =>
-    `warning: ${name}: expected a file that only its owner can read, got mode ${mode}; run chmod 600 on it`;
+    `warning: ${name}: other users can read or change this file (mode ${mode}); run chmod 600 on it`;
 
   test('is used with a warning', async () => {
     const root = await file('root', Buffer.alloc(32, 5), 0o644);
@@ -169,25 +169,35 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     expect((await tessera(['generate', 'nobody', '--env-file', variables])).err).toContain(
       warning(`--env-file: ${variables}`, '0644'),
     );
-    const set = await file('set.json', '{}', 0o604);
+    const tokens = (await tessera(['generate', 'user@example.com'])).out.join('\n');
+    const set = await file('set.json', tokens, 0o604);
     for (const command of ['refresh', 'inspect'])
       expect((await tessera([command, set])).err).toContain(warning(set, '0604'));
     for (const mode of ['0620', '0602'])
       expect(
-        (await tessera(['refresh', await file(`set-${mode}.json`, '{}', Number.parseInt(mode, 8))])).err,
-      ).toContain(`got mode ${mode}`);
+        (await tessera(['refresh', await file(`set-${mode}.json`, tokens, Number.parseInt(mode, 8))])).err,
+      ).toContain(`(mode ${mode})`);
   });
 
   test('is named without its control characters', async () => {
-    const path = await file('set\u001b[2J.json', '{}', 0o644);
-    expect((await tessera(['refresh', path])).err).toContain(warning(path.replace('\u001b', '\\u001b'), '0644'));
+    const path = await file('set\u001b[2J.json', '{"status":"optout"}', 0o644);
+    expect((await tessera(['inspect', path])).err).toContain(warning(path.replace('\u001b', '\\u001b'), '0644'));
+  });
+
+  test.each(['inspect', 'refresh'])('%s: brings no warning if it is no token set', async (command) => {
+    const rows = await file('people.csv', 'email\nuser@example.com\n', 0o644);
+    expect((await tessera([command, rows])).err).toBe(
+      `error: ${rows}: expected JSON, got other text at line 1, column 1`,
+    );
+    const other = await file('other.json', '{}', 0o644);
+    expect((await tessera([command, other])).err).toMatch(/^error: .*: expected string, got undefined$/);
   });
 
   test('brings no warning if only the owner can read it, or if it holds no secret', async () => {
     const root = await file('own-root', Buffer.alloc(32, 5), 0o600);
     const harmless = await file('harmless.json', '{"siteId":7}', 0o644);
     const { err } = await start(['--root-secret-file', root, '--config', harmless]);
-    expect(err).not.toContain('expected a file that only its owner can read');
+    expect(err).not.toContain('chmod 600');
     // No file of its user, as the pipe of a process substitution.
     expect((await tessera(['refresh', '/dev/null'])).err).toMatch(/^error: \/dev\/null: expected JSON/);
   });

@@ -64,7 +64,7 @@ describe('tessera operator', () => {
       expect.stringMatching(/^export TESSERA_CLIENT_SECRET=[\w+/]{43}=$/),
       `listening on http://127.0.0.1:${new URL(url).port}`,
     ]);
-    expect(err).toContain('warning: expected a root secret, got none');
+    expect(err).toContain('warning: no root secret: a random one is used');
     expect(err).toContain('warning: opt-outs are kept in memory');
   });
 
@@ -294,6 +294,12 @@ describe('tessera operator', () => {
     expect([code, out]).toEqual([2, []]);
     expect(err).toContain(said);
     expect(err).not.toContain('ZZZZ-not-a-secret');
+  });
+
+  test('a database that cannot be reached is reported once, in words', async () => {
+    const { code, out, err } = await tessera(['operator', '--port', '0', '--database', 'postgres://127.0.0.1:1/none']);
+    expect([code, out]).toEqual([1, []]);
+    expect(err).toMatch(/^error: database: .*ECONNREFUSED.*$/);
   });
 
   test('a port in use exits with 1', async () => {

@@ -177,7 +177,7 @@ describe('a start warns', () => {
 
   test('in production without a root secret, and not in integration', async () => {
     expect(await warningsOf({ environment: 'production' })).toEqual([
-      'rootSecret: expected one from a file or the environment in production, or storeRootSecret; got neither: the root secret is kept only in this process, and is lost with it',
+      'rootSecret: none from a file or the environment, and no storeRootSecret: the root secret is kept only in this process, and is lost with it',
     ]);
     expect(await warningsOf({ environment: 'production', rootSecret: ROOT })).toEqual([]);
     expect(await warningsOf({})).toEqual([]);

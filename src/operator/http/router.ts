@@ -157,7 +157,8 @@ export function createRequestHandler(service: Service): (request: Request, calle
       path: routeOf(path),
       http: response.status,
       status: exchange.status,
-      seconds: (performance.now() - startedAt) / 1000,
+      // Whole microseconds: further digits are rounding errors.
+      seconds: Math.round((performance.now() - startedAt) * 1000) / 1e6,
     };
     metrics.countRequest(record);
     logger?.info(record, 'answered');
