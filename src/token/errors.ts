@@ -49,7 +49,8 @@ export class TokenError extends Error {
   declare readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string = code, { cause, ...details }: TokenErrorDetails = {}) {
-    super(message, { cause });
+    // Node prints a `cause` that is undefined.
+    super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, { name: 'TokenError', code, ...details });
   }
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { isTokenError, TokenError } from '../../src/token/index.ts';
@@ -11,6 +12,14 @@ describe('TokenError', () => {
     expect(String(error)).toBe('TokenError: refresh: 429');
     expect(error.stack).toContain('errors.test.ts');
     expect(new TokenError('closed', 'closed').cause).toBeUndefined();
+  });
+
+  test('has no cause if none was given, so that Node prints none, and one that is not enumerable otherwise', () => {
+    for (const details of [undefined, { status: 405 }, { cause: undefined }])
+      expect(inspect(new TokenError('http_status', 'refresh: 405', details))).not.toContain('cause');
+    const error = new TokenError('network', 'refresh', { cause: new TypeError('below') });
+    expect(inspect(error)).toContain('[cause]: TypeError: below');
+    expect(Object.keys(error)).toEqual(['name', 'code']);
   });
 
   test('is recognised by its name, including errors of another frame or of a second bundle', () => {
