@@ -1,9 +1,10 @@
 /// <reference types="node" />
-/** Checks that a database exists, for the commands that must not create one. */
+/** Checks whether a database exists, for the commands that must not create one, and for those that take long to do so. */
 
 import { existsSync } from 'node:fs';
 import { hasDatabase } from '../database/database-folder.ts';
 import { locationKind } from '../database/index.ts';
+import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 
 /**
@@ -17,4 +18,10 @@ export async function checkExisting(location: string, remedy: string): Promise<v
   if (locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
   const reason = existsSync(location) ? 'it contains no database' : 'no such folder';
   throw new RangeError(`--database: could not read ${shownPath(location)}: ${reason}; ${remedy}, or specify another`);
+}
+
+/** On a terminal, say that a folder is about to get a database: PGlite needs several seconds to create one. */
+export async function announceNewDatabase(location: string, { terminal, err }: Io): Promise<void> {
+  if (!terminal || locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
+  err(`creating a database in the folder ${shownPath(location)}; this takes several seconds`);
 }

@@ -23,11 +23,16 @@ export function formatNumber(number: number): string {
   return Math.round(number).toLocaleString('en-US');
 }
 
-/** Format a duration. */
+/**
+ * Format a duration.
+ *
+ * @example formatDuration(90 * 60_000) // '1.5 h'
+ */
 export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 100) return `${seconds} s`;
-  return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.round(seconds / 360) / 10} h`;
 }
 
 /** Show a progress line. `unit` is the counted unit: rows, mappings. */

@@ -10,6 +10,7 @@ import { createOperator, type Operator, type OperatorOptions } from '../operator
 import type { Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
+import { announceNewDatabase } from './existing-database.ts';
 import { withHangUp } from './hang-up.ts';
 import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
@@ -112,6 +113,7 @@ export async function serve(
   let stopped: Promise<void>;
   try {
     if (!opensPortsLast) await ports.open();
+    if (settings.database !== undefined) await announceNewDatabase(settings.database, io);
     operator = createOperator({
       ...(metricsPort !== undefined && { publicMetrics: false }),
       ...operatorOptions(settings),

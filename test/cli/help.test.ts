@@ -11,6 +11,7 @@ import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
 import { examplesOf } from '../../src/cli/examples.ts';
 import type { Io } from '../../src/cli/io.ts';
 import { createProgram, run } from '../../src/cli/program.ts';
+import { formatDuration } from '../../src/cli/progress.ts';
 import { aligned, coloursOf } from '../../src/cli/style.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
@@ -186,6 +187,18 @@ describe('colours', () => {
       ]),
     ).toEqual(['mapped     1,200', 'opted out      3']);
   });
+});
+
+test.each([
+  [0, '0 s'],
+  [99_400, '99 s'],
+  [99_500, '2 min'],
+  [59.4 * 60_000, '59 min'],
+  [59.5 * 60_000, '1 h'],
+  [90 * 60_000, '1.5 h'],
+  [24 * 3_600_000, '24 h'],
+])('%d ms are shown as %s', (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
 });
 
 describe('the file of variables', () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
+import { emptyFolder } from '../database/locations.ts';
 import { opened, scriptedService } from '../server/scripted-service.ts';
 import { createFixture, type Fixture, type Given, tessera } from './fixtures.ts';
 
@@ -957,6 +958,21 @@ describe('on a terminal', () => {
       (await tessera(['optouts', path], { env: fixture.env, terminal: true, outIsTerminal })).drawn;
     expect(await drawnWith(false)).toContain('raw IDs');
     expect(await drawnWith(true)).toBe('');
+  });
+
+  test('says that it creates a database in a folder, before that takes several seconds', async () => {
+    const folder = await emptyFolder();
+    const path = await fixture.file('first.txt', 'first@example.com\n');
+    const creating = `creating a database in the folder ${folder}; this takes several seconds`;
+    const first = () => tessera(['map', path, '--database', folder], { env: fixture.env, terminal: true });
+    expect(await first()).toMatchObject({ code: 0, err: creating });
+    expect(await first()).toMatchObject({ code: 0, err: '' });
+    const other = await emptyFolder();
+    const operator = await tessera(['operator', '--port', '0', '--database', other], {
+      terminal: true,
+      stopped: Promise.resolve(),
+    });
+    expect(operator).toMatchObject({ code: 0, err: creating.replace(folder, other) });
   });
 
   test('shows nothing if standard error is not a terminal', async () => {

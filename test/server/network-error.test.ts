@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/server/index.ts';
-import { optionsFor, rejectionOf, scriptedService } from './scripted-service.ts';
+import { API_KEY, optionsFor, rejectionOf, SECRET, scriptedService } from './scripted-service.ts';
 
 test.each([
   ['ECONNREFUSED', 'could not connect to HOST (ECONNREFUSED); is the operator running?'],
@@ -27,5 +27,19 @@ test.each([
   expect([error.code, error.message]).toEqual([
     'network',
     `generate: POST /v2/token/generate: ${message.replace('HOST', 'https://operator.example')}`,
+  ]);
+});
+
+test('a port that fetch rejects is named as the cause, and whether the operator runs is not asked', async () => {
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1:9',
+    apiKey: API_KEY,
+    clientSecret: SECRET,
+    retry: { tries: 1 },
+  });
+  const { code, message } = await rejectionOf(client.generate({ email: 'user@example.com' }));
+  expect([code, message]).toEqual([
+    'network',
+    'generate: POST /v2/token/generate: could not connect to http://127.0.0.1:9 (bad port): fetch rejects this port, which belongs to another protocol; use another for the operator',
   ]);
 });

@@ -14,9 +14,10 @@ import {
   type Progress,
   type Summary,
 } from '../../mapping/index.ts';
+import { announceNewDatabase } from '../existing-database.ts';
 import { type Io, STOPPED } from '../io.ts';
 import { type ProbedMethod, probe } from '../probe.ts';
-import { createProgressLine, formatDuration, formatNumber } from '../progress.ts';
+import { createProgressLine, formatDuration, formatNumber, type ProgressLine } from '../progress.ts';
 import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
 import { aligned, coloursOf } from '../style.ts';
 
@@ -133,23 +134,26 @@ export async function runJob(
   let job: Job | undefined;
   let mappings: Mappings | undefined;
   let failure: unknown;
-  const line = createProgressLine('rows', io);
+  let line: ProgressLine | undefined;
   try {
     job = await prepare(signal);
     if (job.probed) await probe(job.probed, connection, options, signal);
     await job.open?.();
+    await announceNewDatabase(options.database, io);
+    const progressLine = createProgressLine('rows', io);
+    line = progressLine;
     mappings = await openMappings(client, options);
     const { progressOf } = job;
     const onProgress = (progress: Progress): void => {
       summary = progress;
       const { rows, done, total } = progressOf(progress);
-      line.show(rows, done, total);
+      progressLine.show(rows, done, total);
     };
     summary = await job.run(mappings, { signal, onProgress });
   } catch (error) {
     failure = error ?? new Error('map: expected an error, got none');
   }
-  const closeFailure = await closeAll([() => line.stop(), () => mappings?.close(), () => job?.close?.()]);
+  const closeFailure = await closeAll([() => line?.stop(), () => mappings?.close(), () => job?.close?.()]);
   failure ??= closeFailure;
   const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
   if (job && mappings) printSummary(job, outcome, options, io);
