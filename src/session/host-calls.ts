@@ -99,20 +99,20 @@ export async function supply(shell: Shell, input: unknown, userHash: string | un
   await commitAnswer(shell, answer, (set, now) => supplied(set, now, user));
 }
 
-/** Wait until `check`, which is called now and after every reconciliation, returns a value or throws. */
+/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
 function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
   let off = () => {};
   const found = new Promise<T>((resolve, reject) => {
-    const recheck = async () => {
-      const value = check();
-      if (value !== undefined) resolve(value);
-    };
-    const test = () => recheck().catch(reject);
-    off = shell.events.on('reconciled', test);
-    // Another caller changes no decision, and `reconcile` would make all that wait check again.
-    if (shell.page.callers > 1) test();
-    else reconcile(shell);
+    off = shell.events.on('reconciled', () => {
+      try {
+        const value = check();
+        if (value !== undefined) resolve(value);
+      } catch (error) {
+        reject(error);
+      }
+    });
   });
+  reconcile(shell);
   return withTimeout(timeoutMs, found, what).finally(off);
 }
 

@@ -41,23 +41,6 @@ describe('getToken()', () => {
     fixture.close();
   });
 
-  test('checks the state a number of times that is proportional to the number of callers', async () => {
-    const checksOf = async (callers: number): Promise<number> => {
-      const fixture = createFixture();
-      let reads = 0;
-      // Each check reads the clock.
-      const now = () => {
-        reads++;
-        return Date.now();
-      };
-      const { session } = fixture.open({ store: memoryStore(recordOf(1, Date.now() - 2 * HOUR)), now });
-      await Promise.all(Array.from({ length: callers }, () => session.getToken()));
-      fixture.close();
-      return reads;
-    };
-    expect(await checksOf(200)).toBeLessThan(3 * (await checksOf(100)));
-  });
-
   test('waits for the stored token when the store has not been read yet', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
