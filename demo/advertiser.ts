@@ -41,7 +41,8 @@ export function createAdvertiser(client: Client, world: World) {
     return createMappings({ client, database: folder, now: world.now }).catch((error) => {
       if (!isTokenError(error)) throw error;
       // Without PGlite, the message says what to install. Node does not repeat a failed import in the same process.
-      throw new TokenError(error.code, `${error.message}; then restart the demo`);
+      const isMissing = error.message.includes('npm install');
+      throw isMissing ? new TokenError(error.code, `${error.message}; then restart the demo`, { cause: error }) : error;
     });
   };
   const mappings = () => (opening ??= open());

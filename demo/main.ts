@@ -5,7 +5,7 @@
  * 30 s. If TESSERA_INCUMBENT is the path of a copy of the UID2 JavaScript SDK, the comparison also shows that SDK.
  */
 
-import { access } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
 import { serve, serveOperator } from './gateway.ts';
@@ -31,10 +31,11 @@ export interface Demo {
 
 const DEFAULT_PORT = 4700;
 
-const checkIncumbent = (path: string): Promise<void> =>
-  access(path).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new Error(`demo: could not read ${path} (${code}); TESSERA_INCUMBENT must be the path of a script file`);
-  });
+const checkIncumbent = async (path: string): Promise<void> => {
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isFile())
+    throw new Error(`demo: could not read ${path}; TESSERA_INCUMBENT must be the path of a script file`);
+};
 
 /**
  * Start the demo. Builds `dist/` first if it is not up to date.

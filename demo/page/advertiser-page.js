@@ -18,16 +18,14 @@ async function run(path, body, lines) {
   const response = await fetch(path, { method: 'POST', body }).catch(() => undefined);
   if (!response?.ok)
     return say((await response?.json().catch(() => undefined))?.message ?? 'The server cannot be reached.');
-  let text = '';
-  try {
-    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      const parts = text.split('\n\n');
-      text = parts.pop();
-      for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')), lines);
-    }
-  } catch {
-    say('The connection to the server ended before the job did.');
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ''; ; ) {
+    const chunk = await reader.read().catch(() => undefined);
+    if (!chunk) return say('The connection to the server ended before the job did.');
+    if (chunk.done) return;
+    const parts = `${text}${chunk.value}`.split('\n\n');
+    text = parts.pop();
+    for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')), lines);
   }
 }
 

@@ -23,8 +23,8 @@ export function addDiiOptions(command: Command): Command {
     .argument('[dii]', 'an email address, a phone number with a leading +, or - for the first line of standard input')
     .option('--email <address>', 'an email address')
     .option('--phone <number>', 'a phone number: + and 10 to 15 digits')
-    .option('--email-hash <hash>', 'SHA-256 of a normalised email address, base64')
-    .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, base64');
+    .option('--email-hash <hash>', 'SHA-256 of a normalised email address, in base64 or hexadecimal')
+    .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, in base64 or hexadecimal');
 }
 
 const FORMS: Readonly<Record<keyof DiiOptions, DiiForm>> = {
@@ -58,6 +58,7 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
     throw new RangeError(
       `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
     );
+  if (one.value === '') throw new RangeError('DII: expected a value, got an empty string');
   const parsed = parseDii(one.value, FORMS[one.key]);
   if (typeof parsed === 'string') throw new RangeError(`DII: ${parsed}`);
   // Not the parsed DII, which is hashed: the client chooses the form in which it is sent.

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-/** Checks whether a database exists, for the commands that must not create one, and for those that take long to do so. */
+/** Checks whether a database exists, for the commands that must not create one, and for those that need several seconds to create one. */
 
 import { existsSync } from 'node:fs';
 import { hasDatabase } from '../database/database-folder.ts';
@@ -20,8 +20,8 @@ export async function checkExisting(location: string, remedy: string): Promise<v
   throw new RangeError(`--database: could not read ${shownPath(location)}: ${reason}; ${remedy}, or specify another`);
 }
 
-/** On a terminal, say that a folder is about to get a database: PGlite needs several seconds to create one. */
+/** On a terminal, say that a folder contains no database yet: PGlite needs several seconds to create one. */
 export async function announceNewDatabase(location: string, { terminal, err }: Io): Promise<void> {
   if (!terminal || locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
-  err(`creating a database in the folder ${shownPath(location)}; this takes several seconds`);
+  err(`no database in the folder ${shownPath(location)} yet: creating one takes several seconds`);
 }

@@ -32,8 +32,10 @@ const ask = async (question: string): Promise<boolean> => {
     lines.setPrompt(`${question} [y/N] `);
     lines.prompt();
     const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')]);
-    if (answer === undefined) process.stderr.write('\n');
-    return /^y(?:es)?$/i.test(answer?.trim() ?? '');
+    // Ctrl-D after some characters, which readline passes on as a line.
+    const isLine = answer !== undefined && !process.stdin.readableEnded;
+    if (!isLine) process.stderr.write('\n');
+    return isLine && /^y(?:es)?$/i.test(answer.trim());
   } finally {
     process.off('SIGINT', close);
     close();

@@ -60,8 +60,8 @@ const NOTES: Partial<Record<ParticipantStatus, string>> = {
 };
 
 /**
- * Explain where a participant comes from that this start has not generated: a shell may contain the credentials of another
- * operator. Undefined if the options specify it and the database contains it.
+ * Explain where the credentials of a participant come from if this start has not generated all of them: a shell may contain those
+ * of another operator. Undefined if the options specify the participant and the database contains it.
  */
 const originOf = (
   { participants, made, statuses, inMemory }: Operator,
@@ -69,9 +69,11 @@ const originOf = (
   { credentialVariables = [], onlyAdded }: CredentialSource,
 ): string | undefined => {
   const status = statuses[index]!;
-  const isAdded = status === 'added' && !inMemory && !made.includes(participants[index]!);
-  const added = isAdded ? 'participant added to the database' : undefined;
   const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
+  // Credentials of which this start has generated a part are in `made`, too.
+  const isGiven = isFromEnvironment || !made.includes(participants[index]!);
+  const isAdded = status === 'added' && !inMemory && isGiven;
+  const added = isAdded ? 'participant added to the database' : undefined;
   if (!isFromEnvironment || (onlyAdded && !isAdded)) return added;
   const note = added ?? NOTES[status];
   return `credentials from ${credentialVariables.join(' and ')} in the environment${note === undefined ? '' : `; ${note}`}`;

@@ -90,8 +90,8 @@ const ROLES = new Map([
 const hintFor = (error: unknown): string | undefined => {
   if (!isTokenError(error)) return undefined;
   if (error.code === 'unauthorized') {
-    const role = ROLES.get(error.message.split(':', 1)[0]!) ?? 'that this request requires';
-    return `the service must know the API key, with the role ${role}; tessera doctor, with the same address and key, lists its roles`;
+    const role = ROLES.get(error.message.split(':', 1)[0]!) ?? 'of this request';
+    return `check that the service knows this API key, and that it has the role ${role}: tessera doctor, with the same address and key`;
   }
   if (error.code === 'clock_skew') return 'set the clock of this machine: tessera doctor shows the difference';
   if (error.message.includes('Check encryption key')) return 'check the client secret: it must belong to the API key';

@@ -103,7 +103,7 @@ export async function serve(
   const logger: OperatorLogger = {
     info: (fields, message) => log.info(fields, message),
     warn: (fields, message) => log.warn(fields, message),
-    // Before it has started, an operator logs only that it cannot start. The command prints that error itself.
+    // The only error that an operator logs before it has started is why it cannot start. The command prints that itself.
     error: (fields, message) => {
       if (hasStarted) log.error(fields, message);
     },
@@ -113,7 +113,6 @@ export async function serve(
   let stopped: Promise<void>;
   try {
     if (!opensPortsLast) await ports.open();
-    if (settings.database !== undefined) await announceNewDatabase(settings.database, io);
     operator = createOperator({
       ...(metricsPort !== undefined && { publicMetrics: false }),
       ...operatorOptions(settings),
@@ -122,6 +121,7 @@ export async function serve(
     ports.service.set(wrap(operator));
     ports.metrics.set(operator.metrics);
     if (operator.inMemory) warnAboutMemory(settings, io);
+    if (settings.database !== undefined) await announceNewDatabase(settings.database, io);
     await operator.ready;
     hasStarted = true;
     if (opensPortsLast) await ports.open();

@@ -38,8 +38,8 @@ export interface KeyGeneration {
   readonly activatesAt: number;
   readonly retiredAt: number | null;
   /**
-   * From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced.
-   * Not after `retiredAt`.
+   * From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced
+   * or this one is retired. Not after `retiredAt`.
    */
   readonly endsAt: number | null;
 }

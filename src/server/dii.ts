@@ -7,7 +7,9 @@
 import { kindOf } from '../token/checks.ts';
 import { type DiiForm, type DiiType, hashTextOf } from '../token/index.ts';
 
-/** The email address or phone number of one person, or the base64 SHA-256 of either: exactly one of the four. */
+/**
+ * The email address or phone number of one person, or the SHA-256 of either, in base64 or hexadecimal: exactly one of the four.
+ */
 export type Dii =
   | {
       readonly email: string;
@@ -89,7 +91,7 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
 }
 
 /**
- * Choose the form in which one `dii` is sent, and reject an invalid one in any form, unless `hashLocally` is `none`.
+ * Choose the form in which one `dii` is sent. Unless `hashLocally` is `none`, `value` is undefined for an invalid one of any form.
  *
  * Rows of a batch are not checked in this way: the service answers for each row, and the check takes as long as the rest of the
  * work for a row.

@@ -27,7 +27,7 @@ const codeOf = (error: unknown): string | undefined => {
 const describe = (host: string, code: string | undefined): string => {
   if (code === undefined) return `got no answer from ${host} (a network failure)`;
   if (code === 'bad port')
-    return `could not connect to ${host} (bad port): fetch rejects this port, which belongs to another protocol; use another for the operator`;
+    return `could not connect to ${host} (bad port): fetch blocks this port, because another protocol uses it; run the operator on another port`;
   if (CONNECT.has(code)) return `could not connect to ${host} (${code}); is the operator running?`;
   if (NAMES.has(code)) return `could not resolve the host name of ${host} (${code}); is the address correct?`;
   if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;

@@ -72,7 +72,7 @@ describe('the start', () => {
 
   test('a copy of the UID2 JavaScript SDK that does not exist is an error', async () => {
     await expect(startDemo({ port: 0, incumbent: '/nowhere/sdk.js' })).rejects.toThrow(
-      'demo: could not read /nowhere/sdk.js (ENOENT); TESSERA_INCUMBENT must be the path of a script file',
+      'demo: could not read /nowhere/sdk.js; TESSERA_INCUMBENT must be the path of a script file',
     );
   });
 });
@@ -297,7 +297,9 @@ describe('a page for each use', () => {
   test('advertiser: a job whose server ends is reported as failed', async () => {
     const page = await open('/advertiser');
     const answered = page.waitForResponse('**/advertiser/map');
-    await page.click('#sample');
+    // So many rows that the job cannot end before the server does.
+    const rows = Array.from({ length: 150_000 }, (_, index) => `customer-${index}@example.com\n`).join('');
+    await page.setInputFiles('#file', { name: 'customers.txt', mimeType: 'text/plain', buffer: Buffer.from(rows) });
     await answered;
     await demo.close();
     await shows(page, '#said', 'The connection to the server ended before the job did.');

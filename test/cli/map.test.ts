@@ -601,7 +601,7 @@ describe('an interrupted job', () => {
     [
       'a wrong key',
       { TESSERA_API_KEY: 'key-of-nobody' },
-      'error: mapIdentities: POST /v3/identity/map answered 401: unauthorized: API key missing or unknown\nhint: the service must know the API key, with the role MAPPER; tessera doctor, with the same address and key, lists its roles',
+      'error: mapIdentities: POST /v3/identity/map answered 401: unauthorized: API key missing or unknown\nhint: check that the service knows this API key, and that it has the role MAPPER: tessera doctor, with the same address and key',
     ],
     [
       'a wrong secret',
@@ -963,7 +963,7 @@ describe('on a terminal', () => {
   test('says that it creates a database in a folder, before that takes several seconds', async () => {
     const folder = await emptyFolder();
     const path = await fixture.file('first.txt', 'first@example.com\n');
-    const creating = `creating a database in the folder ${folder}; this takes several seconds`;
+    const creating = `no database in the folder ${folder} yet: creating one takes several seconds`;
     const first = () => tessera(['map', path, '--database', folder], { env: fixture.env, terminal: true });
     expect(await first()).toMatchObject({ code: 0, err: creating });
     expect(await first()).toMatchObject({ code: 0, err: '' });

@@ -112,6 +112,17 @@ describe('an operator that is given credentials', () => {
   const LISTENING = expect.stringMatching(/^listening on /);
   const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET };
 
+  test('says so if the environment contains only the API key, and it generates the secret', async () => {
+    const [origin] = await startedWith(
+      { TESSERA_API_KEY: 'key-of-env' },
+      '--database',
+      await freshLocation('postgres'),
+    );
+    expect(origin).toBe(
+      '# site 101: credentials from TESSERA_API_KEY in the environment; participant added to the database',
+    );
+  });
+
   test('says that it takes them from the environment, and that it has added the participant to the database', async () => {
     const database = await freshLocation('postgres');
     const start = () => startedWith(env, '--database', database);

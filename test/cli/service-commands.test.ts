@@ -526,7 +526,7 @@ describe('every command', () => {
         [['+ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
         [['--phone', '555-ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
         [['--email-hash', 'ZZZZ'], 'expected a hash: 32 bytes in base64 or hexadecimal'],
-        [['--phone-hash', ''], 'expected a value, got an empty field'],
+        [['--phone-hash', ''], 'expected a value, got an empty string'],
       ] as const) {
         const { code, out, err } = await tessera([command, ...lead, ...args]);
         expect([code, out, err, asked]).toEqual([2, [], `error: DII: ${said}`, []]);
@@ -545,7 +545,7 @@ describe('every command', () => {
       const { code, err } = await tessera([...args], { env: { ...env, TESSERA_BASE_URL: refusing.url } });
       expect([code, err.split('\n')[1]]).toEqual([
         1,
-        `hint: the service must know the API key, with the role ${role}; tessera doctor, with the same address and key, lists its roles`,
+        `hint: check that the service knows this API key, and that it has the role ${role}: tessera doctor, with the same address and key`,
       ]);
     }
     await refusing.close();

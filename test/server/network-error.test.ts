@@ -30,7 +30,7 @@ test.each([
   ]);
 });
 
-test('a port that fetch rejects is named as the cause, and whether the operator runs is not asked', async () => {
+test('a port that fetch blocks is named as the cause, and whether the operator runs is not asked', async () => {
   const client = createClient({
     baseUrl: 'http://127.0.0.1:9',
     apiKey: API_KEY,
@@ -40,6 +40,6 @@ test('a port that fetch rejects is named as the cause, and whether the operator 
   const { code, message } = await rejectionOf(client.generate({ email: 'user@example.com' }));
   expect([code, message]).toEqual([
     'network',
-    'generate: POST /v2/token/generate: could not connect to http://127.0.0.1:9 (bad port): fetch rejects this port, which belongs to another protocol; use another for the operator',
+    'generate: POST /v2/token/generate: could not connect to http://127.0.0.1:9 (bad port): fetch blocks this port, because another protocol uses it; run the operator on another port',
   ]);
 });

@@ -140,14 +140,14 @@ export async function runJob(
     if (job.probed) await probe(job.probed, connection, options, signal);
     await job.open?.();
     await announceNewDatabase(options.database, io);
-    const progressLine = createProgressLine('rows', io);
-    line = progressLine;
+    line = createProgressLine('rows', io);
+    const { show } = line;
     mappings = await openMappings(client, options);
     const { progressOf } = job;
     const onProgress = (progress: Progress): void => {
       summary = progress;
       const { rows, done, total } = progressOf(progress);
-      progressLine.show(rows, done, total);
+      show(rows, done, total);
     };
     summary = await job.run(mappings, { signal, onProgress });
   } catch (error) {

@@ -16,7 +16,7 @@ export const LARGE_BYTES = 16_384;
  *
  * @returns a function to call before the work of a request, with the length of its body in bytes and an identifier of its
  *   participant. It resolves at once for a small request. Each large one starts in a turn of the event loop of its own: those of a
- *   participant in the order of the calls, and after each, one of every other participant that has any.
+ *   participant in the order of the calls, and participants with waiting requests take turns.
  */
 export function createLargeRequests(): (bodyBytes: number, participant: string) => Promise<void> {
   // The participant whose turn is next comes first. No list is empty.
