@@ -4,7 +4,15 @@ import { getRequestListener } from '@hono/node-server';
 import express from 'express';
 import { createClient, tokenHandler } from 'tessera-id/server';
 
-const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '' } = process.env;
+const required = (name: string): string => {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name}: expected an environment variable, got none`);
+  return value;
+};
+
+const baseUrl = required('TESSERA_BASE_URL');
+const apiKey = required('TESSERA_API_KEY');
+const clientSecret = required('TESSERA_CLIENT_SECRET');
 
 /** Who is signed in. Read it from your own login session, never from the body or the URL. */
 const emailOf = (cookie: string | null | undefined): string | undefined => {
@@ -17,8 +25,7 @@ const labelOf = (email: string | undefined): string =>
   email ? createHash('sha256').update(email).digest('base64url') : '';
 
 const tokens = tokenHandler({
-  client: () =>
-    createClient({ baseUrl: TESSERA_BASE_URL, apiKey: TESSERA_API_KEY, clientSecret: TESSERA_CLIENT_SECRET }),
+  client: createClient({ baseUrl, apiKey, clientSecret }),
   user: (request) => {
     const email = emailOf(request.headers.get('cookie'));
     return email ? { email } : null;
@@ -33,7 +40,7 @@ app.get('/tessera.js', (_request, response) =>
   response.sendFile('tessera.js', { root: 'node_modules/tessera-id/dist' }),
 );
 app.get('/', async (request, response) => {
-  const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', TESSERA_BASE_URL);
+  const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', baseUrl);
   // A cache must not give the page of one user to another.
   response.set('cache-control', 'private, no-store').type('html');
   response.send(page.replace('%USER%', labelOf(emailOf(request.headers.cookie))));

@@ -3,11 +3,18 @@ import { getCookie } from 'hono/cookie';
 import { html } from 'hono/html';
 import { createClient, tokenHandler } from 'tessera-id/server';
 
-const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '' } = process.env;
+const required = (name: string): string => {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name}: expected an environment variable, got none`);
+  return value;
+};
+
+const baseUrl = required('TESSERA_BASE_URL');
+const apiKey = required('TESSERA_API_KEY');
+const clientSecret = required('TESSERA_CLIENT_SECRET');
 
 const tokens = tokenHandler({
-  client: () =>
-    createClient({ baseUrl: TESSERA_BASE_URL, apiKey: TESSERA_API_KEY, clientSecret: TESSERA_CLIENT_SECRET }),
+  client: createClient({ baseUrl, apiKey, clientSecret }),
   // Who is signed in. Read it from your own login session, never from the body or the URL.
   user: (_request, email: string | undefined) => (email ? { email } : null),
   onError: (error) => console.error('token', error),
@@ -34,7 +41,7 @@ app.get('/', async (c) => {
         <script
           async
           src="/tessera.js"
-          data-base-url="${TESSERA_BASE_URL}"
+          data-base-url="${baseUrl}"
           data-provide="/token"
           data-user="${label}"
         ></script>

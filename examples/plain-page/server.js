@@ -5,7 +5,18 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createClient, tokenHandler } from 'tessera-id/server';
 
-const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '', PORT = '3000' } = process.env;
+const { PORT = '3000' } = process.env;
+
+/** @param {string} name */
+const required = (name) => {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name}: expected an environment variable, got none`);
+  return value;
+};
+
+const baseUrl = required('TESSERA_BASE_URL');
+const apiKey = required('TESSERA_API_KEY');
+const clientSecret = required('TESSERA_CLIENT_SECRET');
 
 /**
  * Who is signed in. Read it from your own login session, never from the body or the URL.
@@ -25,7 +36,7 @@ const emailOf = (cookie) => {
 const labelOf = (email) => (email ? createHash('sha256').update(email).digest('base64url') : '');
 
 const tokens = tokenHandler({
-  client: createClient({ baseUrl: TESSERA_BASE_URL, apiKey: TESSERA_API_KEY, clientSecret: TESSERA_CLIENT_SECRET }),
+  client: createClient({ baseUrl, apiKey, clientSecret }),
   user: (request) => {
     const email = emailOf(request.headers.get('cookie'));
     return email ? { email } : null;
@@ -33,7 +44,7 @@ const tokens = tokenHandler({
   onError: (error) => console.error('token', error),
 });
 
-const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', TESSERA_BASE_URL);
+const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', baseUrl);
 const script = await readFile(new URL('dist/tessera.js', import.meta.resolve('tessera-id/package.json')));
 
 /**
