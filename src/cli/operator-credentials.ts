@@ -95,7 +95,8 @@ export async function announceCredentials(
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
     const origin = originOf(operator, index, source);
-    if (origin !== undefined) io.out(`# site ${credentials.siteId}: ${origin}`);
+    // Not to standard output, whose first line is `listening on` if nothing was generated.
+    if (origin !== undefined) io.err(`site ${credentials.siteId}: ${origin}`);
     if (!made.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;

@@ -58,8 +58,10 @@ const started = (...args: string[]): Promise<string[]> => startedWith({}, ...arg
 const startedWith = async (env: Record<string, string>, ...args: string[]): Promise<string[]> => {
   const command = ['operator', '--port', '0', '--log-level', 'error', ...args];
   const { code, out, err } = await tessera(command, { env, stopped: Promise.resolve() });
-  expect([code, err.replace(/warning: .*/, '')]).toEqual([0, '']);
-  return out;
+  expect(code).toBe(0);
+  // On a folder or in memory, there are warnings too.
+  const notes = err.split('\n').filter((line) => line !== '' && !line.startsWith('warning: '));
+  return [...notes, ...out];
 };
 
 describe.each(KINDS)('an operator on %s', (kind) => {
@@ -108,7 +110,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
 });
 
 describe('an operator that is given credentials', () => {
-  const FROM_ENV = '# site 101: credentials from TESSERA_API_KEY and TESSERA_CLIENT_SECRET in the environment';
+  const FROM_ENV = 'site 101: credentials from TESSERA_API_KEY and TESSERA_CLIENT_SECRET in the environment';
   const LISTENING = expect.stringMatching(/^listening on /);
   const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET };
 
@@ -119,7 +121,7 @@ describe('an operator that is given credentials', () => {
       await freshLocation('postgres'),
     );
     expect(origin).toBe(
-      '# site 101: credentials from TESSERA_API_KEY in the environment; participant added to the database',
+      'site 101: credentials from TESSERA_API_KEY in the environment; participant added to the database',
     );
   });
 
@@ -144,9 +146,9 @@ describe('an operator that is given credentials', () => {
     const start = () => started('--config', config);
     const [one, other] = [7, 8].map((siteId) => ({ siteId, apiKey: `key-of-${siteId}`, clientSecret: SECRET }));
     await write(one!);
-    expect(await start()).toEqual(['# site 7: participant added to the database', LISTENING]);
+    expect(await start()).toEqual(['site 7: participant added to the database', LISTENING]);
     await write(one!, other!);
-    expect(await start()).toEqual(['# site 8: participant added to the database', LISTENING]);
+    expect(await start()).toEqual(['site 8: participant added to the database', LISTENING]);
     expect(await start()).toEqual([LISTENING]);
   });
 });
