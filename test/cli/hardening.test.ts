@@ -304,7 +304,7 @@ describe('tessera operator', () => {
       expect((await fetch(`${url}/metrics`)).status).toBe(404);
       expect((await fetch(metrics!.replace('/metrics', '/ops/healthcheck'))).status).toBe(404);
     });
-    expect([code, out.map((line) => line.split(' ')[0])]).toEqual([0, ['metrics', '#', 'listening']]);
+    expect([code, out.map((line) => line.split(' ')[0])]).toEqual([0, ['metrics', 'listening']]);
   });
 
   test('limits anonymous callers by the address that a trusted proxy names', async () => {

@@ -110,6 +110,7 @@ describe('the examples run', () => {
     });
   };
 
+  // Each command is a process of its own.
   test('generate, refresh, inspect and doctor', async () => {
     await shell('tessera generate user@example.com > set.json');
     await shell('tessera refresh set.json > newer.json');
@@ -123,7 +124,7 @@ describe('the examples run', () => {
         )
       ).stdout,
     ).toContain('ok ');
-  });
+  }, 180_000);
 
   test('the script for bash completes commands and options', async () => {
     const complete = async (...words: string[]) =>
