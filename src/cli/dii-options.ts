@@ -58,7 +58,6 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
     throw new RangeError(
       `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
     );
-  if (one.value === '') throw new RangeError('DII: expected a value, got an empty string');
   const parsed = parseDii(one.value, FORMS[one.key]);
   if (typeof parsed === 'string') throw new RangeError(`DII: ${parsed}`);
   // Not the parsed DII, which is hashed: the client chooses the form in which it is sent.

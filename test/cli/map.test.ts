@@ -331,7 +331,7 @@ describe('invalid rows', () => {
     'line,reason,id,email,note',
     '3,expected an email address,2,nobody,"a ""note"""',
     '4,"expected 2 columns or more, got 1",3',
-    '5,"expected a value, got an empty field",4,,"two\nlines"',
+    '5,"expected a value, got none",4,,"two\nlines"',
     '7,"expected UTF-8, got other bytes",5,jos\ufffd@example.com,',
     '8,expected an email address,6,x@y@example.com,',
     '10,"expected CSV, got a quote that is never closed, or is closed within the field","""8,open@example.com,"',
@@ -892,7 +892,7 @@ describe('wrong use of map', () => {
   test.each<[args: string[], said: string]>([
     [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
-    [['--forget', ''], '--forget: expected a value, got an empty field'],
+    [['--forget', ''], '--forget: expected a value, got none'],
     [['--export', ''], '--export: expected a file, or - for standard output, got an empty name'],
     [['--counts', '--forget-all'], 'got --counts and --forget-all'],
     [['--due', '--column', '1'], '--column: expected together with FILE or --forget -, got --due'],

@@ -526,7 +526,7 @@ describe('every command', () => {
         [['+ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
         [['--phone', '555-ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
         [['--email-hash', 'ZZZZ'], 'expected a hash: 32 bytes in base64 or hexadecimal'],
-        [['--phone-hash', ''], 'expected a value, got an empty string'],
+        [['--phone-hash', ''], 'expected a value, got none'],
       ] as const) {
         const { code, out, err } = await tessera([command, ...lead, ...args]);
         expect([code, out, err, asked]).toEqual([2, [], `error: DII: ${said}`, []]);

@@ -66,7 +66,7 @@ const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefin
  * @param type   the type of the value, or of the hashed value, if the form is not given.
  */
 export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | string {
-  if (value === '') return 'expected a value, got an empty field';
+  if (value === '') return 'expected a value, got none';
   if (value.includes('\ufffd') || value.includes('\0')) return 'expected UTF-8, got other bytes';
   const form = given ?? detectForm(value, type);
   if (!form) return UNKNOWN_HASH;

@@ -8,8 +8,8 @@
  * To add a reason to wait that all tabs share:
  *
  * 1. Add a span to `RetryState`. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
- *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it, also against two days. A state stored earlier lacks the span, which
- *    must then read as 0.
+ *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it, also against two days. A state stored earlier
+ *    lacks the span, which must then read as 0.
  * 2. Add its name to `WaitReason`, the comparison to `nextAttempt`, and its explanation to `NextReason` in `public-state.ts`.
  * 3. TypeScript then requires its text in the inspector. Add a row to the table in docs/session.md.
  *
