@@ -63,14 +63,18 @@ const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, 
     ],
   ],
   [
-    'in a session, rules are pure and browser files are independent',
+    'in a session, rules are pure, and explanations and browser files are independent',
     sessionRule,
     [
-      [{ 'session/rules/decide.ts': `import { b } from '../browser/clock.ts';` }, 'imports only token/ and itself'],
+      [{ 'session/rules/decide.ts': `import { b } from '../browser/page.ts';` }, 'imports only token/ and itself'],
       [{ 'session/rules/record.ts': `import type { State } from '../types.ts';` }, 'imports only token/ and itself'],
       [{ 'session/rules/retry.ts': `import { get } from 'idb-keyval';` }, 'imports only token/ and itself'],
+      [
+        { 'session/explain/entry.ts': `import type { Page } from '../rules/page.ts';` },
+        'imports only token/ and itself',
+      ],
       [{ 'session/browser/tabs.ts': `import { b } from './store.ts';` }, 'do not import each other'],
-      [{ 'session/browser/page.ts': `import type { B } from './clock.ts';` }, 'do not import each other'],
+      [{ 'session/browser/page.ts': `import type { B } from './tabs.ts';` }, 'do not import each other'],
     ],
   ],
   [

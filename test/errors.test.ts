@@ -34,9 +34,12 @@ test('messages that docs/errors.md quotes are in the source', async () => {
   const document = await read('docs/errors.md');
   const source = (
     await Promise.all(
-      ['session/provide-fault.ts', 'session/host-calls.ts', 'session/rules/no-token.ts', 'token/token-set.ts'].map(
-        (file) => read(`src/${file}`),
-      ),
+      [
+        'session/explain/provide.ts',
+        'session/explain/entry.ts',
+        'session/explain/no-token.ts',
+        'token/token-set.ts',
+      ].map((file) => read(`src/${file}`)),
     )
   ).join('\n');
   const quoted = [

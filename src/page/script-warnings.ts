@@ -3,8 +3,8 @@
  * production build contains none of this.
  */
 
+import { warn } from '../session/explain/warnings.ts';
 import type { SessionOptions } from '../session/index.ts';
-import { warn } from '../session/warnings.ts';
 
 /** Every option of `createSession`, with its attribute of the tag, without `data-`, if there is one. */
 const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {

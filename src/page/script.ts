@@ -11,34 +11,31 @@
  */
 
 import { version } from '../../package.json';
-import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
-import { htmlFault, responseFault, unansweredFault } from '../session/provide-fault.ts';
+import { explain } from '../session/explain/entry.ts';
+import {
+  createSession,
+  type EventName,
+  isTokenError,
+  type ProvideRequest,
+  type Session,
+  type SessionOptions,
+} from '../session/index.ts';
 import { ownMembers } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
 import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
-/** Report the request that got no answer. For the development build. */
-const unanswered = (request: string) => (thrown: unknown) => {
-  throw thrown instanceof TypeError ? unansweredFault(request) : thrown;
-};
-
-/** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
+/**
+ * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
+ * nobody is signed in, and an error status is a failure.
+ */
 const provideFrom =
-  (url: string): NonNullable<SessionOptions['provide']> =>
+  (url: string): ((request: ProvideRequest) => Promise<unknown>) =>
   async ({ signal }) => {
     const asked = fetch(url, { method: 'POST', credentials: 'same-origin', signal });
-    // A query may name the user.
-    const request = `POST ${url.split('?')[0]}`;
-    const response = await (isDevelopment ? asked.catch(unanswered(request)) : asked);
-    if (response.status === 204) return null;
-    if (isDevelopment && response.ok) {
-      const fault = htmlFault(request, response);
-      if (fault) throw fault;
-    }
-    if (response.ok) return response.json();
-    throw responseFault(request, response);
+    const response = await (explain?.provideRequest(url, asked) ?? asked);
+    return response.ok && response.status !== 204 ? response.json() : response;
   };
 
 /** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
@@ -103,7 +100,7 @@ const install = () => {
         name,
         user: user === '' ? null : user,
         debug: debug !== undefined && debug !== 'false',
-        provide: provide ? provideFrom(provide) : undefined,
+        provide: provide ? (provideFrom(provide) as SessionOptions['provide']) : undefined,
       });
   } finally {
     // Run the calls that the page has queued even if an attribute is invalid.

@@ -2,10 +2,11 @@
  * Google Secure Signals: offer the session's token to Google's ad tags (GPT, IMA) as a signal.
  *
  * Google calls a provider once and caches the result. Therefore, a provider is pushed once per page, its promise stays pending
- * until there is a token, and Google's cache is cleared when the user changes, never on a refresh.
+ * until there is a token, and Google's cache is cleared when the user changes, never on a refresh. The user may also change on a
+ * page without this adapter, so local storage remembers the user for whom the cache was filled, as a generation of the session.
  */
 
-import type { Phase, Session } from '../session/index.ts';
+import type { Session } from '../session/index.ts';
 import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
@@ -20,6 +21,8 @@ export interface SecureSignalsOptions {
 
 /** One provider on the page, shared by all copies of this file. */
 interface SharedProvider {
+  /** Distinguishes this page from others. */
+  readonly pageId: number;
   /** The function that Google calls: resolves once there is a token, and never rejects. */
   collect(): Promise<string>;
   /** Calls of `collect` that wait for a token. */
@@ -55,10 +58,9 @@ const SHARED = Symbol.for('tesseraSignals');
 
 const page = globalThis as Page;
 
-const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
-
 const createProvider = (): SharedProvider => {
   const provider: SharedProvider = {
+    pageId: Math.random(),
     waiting: [],
     collect: () =>
       new Promise((resolve) => {
@@ -70,11 +72,16 @@ const createProvider = (): SharedProvider => {
   return provider;
 };
 
-/** Use a global of the page. If that throws, a content blocker or an element has replaced the global: treat Google as absent. */
-const attempt = (work: () => void) => {
+/**
+ * Use a global of the page. If that throws, a content blocker or an element has replaced Google's, or the browser denies local
+ * storage: treat it as absent.
+ */
+const attempt = <T>(work: () => T): T | undefined => {
   try {
-    work();
-  } catch {}
+    return work();
+  } catch {
+    return undefined;
+  }
 };
 
 /**
@@ -96,18 +103,6 @@ const clearCaches = () => {
     const google = googletag();
     google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
   });
-};
-
-/** The caches are about to be filled: note for whom. Clear them if the user has changed since on a page without this adapter. */
-const noteUser = async (session: Session) => {
-  const isOfOther = await session.noteSignal().catch(() => false);
-  if (isOfOther) clearCaches();
-};
-
-/** The user has changed: clear the caches, and note for whom they will be filled. */
-const userChanged = (session: Session) => {
-  clearCaches();
-  session.noteSignal().catch(() => {});
 };
 
 /** Push the provider once per page, unless another script has pushed one with the same ID. */
@@ -153,50 +148,35 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const id = networkCode ?? standard;
   const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 
-  /** The last emitted token. A current token that has not been emitted yet may belong to a different user from the cached one. */
-  let emitted = session.advertisingToken;
-  let isSignedIn = hasUser(session.state.phase);
-  let isConnected = true;
+  const read = () => session.advertisingToken;
+  /** Where `seen` is kept for later pages while there is a token. */
+  const key = `tessera-signals ${id}`;
+  /** The generation at the last check: with another one, the user may be another. Undefined before the first check. */
+  let seen: string | undefined;
 
-  const read = () => (session.advertisingToken === emitted ? emitted : undefined);
-  const resolveWaiting = () => {
+  const check = () => {
+    const { generation, persistence, phase, waitingFor } = session.state;
+    // Before consent, and while a page is loaded, left or restored, nobody knows who is signed in. A withdrawal is a logout.
+    if (waitingFor === 'storage' || (waitingFor === 'consent' && !seen)) return;
+    const former = seen ?? attempt(() => localStorage.getItem(key));
+    // A session in memory starts at 0 on every page, so its number means nothing on another page.
+    seen = persistence === 'memory' ? `${generation} ${provider.pageId}` : `${generation}`;
+    if (former && former !== seen) clearCaches();
     const token = read();
+    attempt(() => {
+      if (token) localStorage.setItem(key, seen!);
+      else if (phase === 'empty' || phase === 'optedOut') localStorage.removeItem(key);
+    });
     if (token) for (const resolve of provider.waiting.splice(0)) resolve(token);
+    // Google calls a provider at once, and may use its cache, which is cleared by now.
+    if (register) pushOnce(provider, id, networkCode ? 'networkCode' : 'id');
   };
-
-  const offToken = session.on('token', ({ advertisingToken, cause }) => {
-    // A set from the publisher means a login or another user. A token when nobody was signed in means a login in another tab.
-    const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
-    if (isOther) userChanged(session);
-    else void noteUser(session);
-    isSignedIn = true;
-    emitted = advertisingToken;
-    resolveWaiting();
-  });
-  const offChange = session.subscribe(() => {
-    // While a page is being left or restored, it briefly does not know who is signed in. That is not a logout.
-    if (session.state.waitingFor === 'storage') return;
-    const wasSignedIn = isSignedIn;
-    isSignedIn = hasUser(session.state.phase);
-    if (wasSignedIn && !isSignedIn) userChanged(session);
-    // The token is known again after the page was restored.
-    resolveWaiting();
-  });
-
   provider.read = read;
   (page as Record<string, unknown>)[hosted] = provider.collect;
-  resolveWaiting();
-  // Google calls a provider at once, and may use its cache. Clear the cache first if it holds a previous user's signal.
-  const offer = async () => {
-    await session.ready;
-    if (isConnected) await noteUser(session);
-    if (isConnected && register) pushOnce(provider, id, networkCode ? 'networkCode' : 'id');
-  };
-  void offer();
+  check();
+  const stop = session.subscribe(check);
   return () => {
-    isConnected = false;
-    offToken();
-    offChange();
+    stop();
     if (provider.read === read) provider.read = undefined;
   };
 }

@@ -92,11 +92,11 @@ const createSetRequests = (
 
   const ask = async (): Promise<void> => {
     const gen = logins.gen();
-    const at = Date.now();
+    // Not `Date.now`: a clock that is set back must not make the wait longer.
+    const at = performance.now();
     const isSameLogin = last.gen === gen;
     const waitMs = last.at + ASK_AGAIN_MS - at;
-    // A longer wait means that the clock was set back.
-    if (isSameLogin && waitMs > 0 && waitMs <= ASK_AGAIN_MS) {
+    if (isSameLogin && waitMs > 0) {
       timer ??= setTimeout(() => {
         timer = undefined;
         if (!session.advertisingToken) void ask();
@@ -114,7 +114,7 @@ const createSetRequests = (
     const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
     const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
     // If it was rejected, for example because there is no consent, the next event asks again at once.
-    if (error) current.at = 0;
+    if (error) current.at = -ASK_AGAIN_MS;
     else if (answer.body) current.set = set;
   };
   return { ask, stop: () => clearTimeout(timer) };

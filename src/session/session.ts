@@ -1,42 +1,38 @@
 /**
- * `createSession`: builds the shell, connects it to page, tabs and consent, and offers the public methods.
+ * `createSession`: builds a session, connects it to page, tabs and consent, and offers the public methods.
  *
- * `shell.ts` carries out decisions; `rules/` makes them.
+ * `reconcile.ts` carries out decisions; `rules/` makes them.
  */
 
-import { isDevelopment } from '../token/development.ts';
-import { startAttempt } from './attempt.ts';
-import { createClock } from './browser/clock.ts';
-import { watchPage } from './browser/page.ts';
-import { defaultStore } from './browser/store.ts';
+import { ownMembers } from '../token/checks.ts';
+import { TokenError } from '../token/errors.ts';
+import { type Answer, parsePlainAnswer } from '../token/token-set.ts';
+import { createEvents, ignoreFailure, withTimeout } from './async.ts';
+import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
+import { createClock, watchPage } from './browser/page.ts';
+import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { checkArguments, checkCallOptions } from './call-checks.ts';
-import { askConsent } from './consent.ts';
-import { createEvents } from './events.ts';
-import { getToken, noteSignal, refreshNow, signIn, supply, supplyRendered, userHashOf } from './host-calls.ts';
-import { ignoreFailure } from './ignore-failure.ts';
-import { parseOptions, type SessionOptions } from './options.ts';
-import { type PageOwner, setPage } from './page-owner.ts';
-import { createRecordStore } from './record-store.ts';
-import { initialPage, wentAway } from './rules/page-state.ts';
-import { loggedOut } from './rules/record.ts';
+import { askConsent, commit, ERASURE, HOST_CALL, releaseCalls, reportUnlessConsent } from './consent.ts';
+import { explain } from './explain/entry.ts';
+import { parseOptions, userHashOf } from './options.ts';
 import {
-  commit,
+  type Core,
   decideNow,
   disconnect,
-  ERASURE,
+  leave,
   noToken,
   publish,
+  publishNow,
   readAgain,
   reconcile,
-  releaseCalls,
-  type Shell,
+  reportError,
   wake,
-} from './shell.ts';
-import { STORE_MS } from './store-queue.ts';
-import { withTimeout } from './timeout.ts';
-import type { Session } from './types.ts';
-import { watchMistakes } from './warnings.ts';
+} from './reconcile.ts';
+import { attemptError, isActive } from './rules/decide.ts';
+import { recordChanged, type SessionState } from './rules/page.ts';
+import { isSameSet, loggedOut, optedOut, setByHost, setByRefreshingHost, signedIn } from './rules/record.ts';
+import { createShownRecord, STORE_MS } from './shown-record.ts';
+import type { Session, SessionOptions } from './types.ts';
 
 /**
  * Create a session.
@@ -45,102 +41,209 @@ import { watchMistakes } from './warnings.ts';
  * @example const session = createSession({ baseUrl: 'https://operator.example', provide });
  */
 export function createSession(options: SessionOptions): Session {
-  const shell = createShell(options);
-  const { settings, records, tabs, events } = shell;
-  const stopWatching = isDevelopment ? watchMistakes(settings) : undefined;
+  const core = createCore(options);
+  const { settings, events } = core;
+  const stopWatching = explain?.watch(settings);
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
   // message on a channel that it listens to makes Chromium evict it.
-  tabs.notify(false);
-  // The set that was rendered into the page is queued first, so that every later call replaces it.
-  supplyRendered(shell);
-  askConsent(shell);
-  publish(shell, decideNow(shell));
+  core.tabs.notify();
+  supplyRendered(core);
+  askConsent(core);
+  publish(core);
   // One microtask later, so that a gate that has already answered has queued the first read.
   const ready = Promise.resolve()
-    .then(() => withTimeout(STORE_MS, records.idle(), 'the store'))
-    .then(() => {}, events.log);
+    .then(() => withTimeout(STORE_MS, core.records.idle(), 'the store'))
+    .then(() => {}, core.log);
 
   /** Run a public method; its promise may be ignored. */
   const run = <T>(method: () => Promise<T>): Promise<T> => {
-    const promise = shell.page.isClosed ? Promise.reject(noToken(shell)) : method();
+    const promise = core.isClosed ? Promise.reject(noToken(core)) : method();
     promise.catch(() => {});
     return promise;
-  };
-  /** Publish what the page may see now, so that a caller that gets no token is notified when there is one again. */
-  const publishNow = () => {
-    shell.pageWatch.checkTimer();
-    return publish(shell, decideNow(shell));
   };
   const session: Session = {
     ready,
     get advertisingToken() {
-      return publishNow().token;
+      return publishNow(core).token;
     },
     get state() {
-      return publishNow().state;
+      publishNow(core);
+      return core.state as SessionState;
     },
-    getToken: (given) => run(() => getToken(shell, given?.timeoutMs ?? settings.timeoutMs)),
+    getToken: (given) => run(() => getToken(core, given?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer, given) => {
-      checkCallOptions('setTokens', ['user'], given);
-      const userHash = userHashOf(settings, given?.user);
-      return run(() => supply(shell, answer, userHash));
+      // In every build, because an overlooked label would store one user's set as another's.
+      if (typeof (given ?? {}) !== 'object') throw new TypeError('setTokens: options: expected object');
+      const user = userHashOf(settings, given?.user);
+      return run(() => supply(core, answer, user));
     },
-    clear: (given) => run(() => commit(shell, loggedOut(shell.clock.now(), given?.forget), ERASURE)),
-    refresh: () => run(() => refreshNow(shell)),
+    clear: (given) => run(() => commit(core, loggedOut(core.now(), given?.forget), ERASURE)),
+    refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
-      const userHash = userHashOf(settings, given?.user);
-      return run(() => signIn(shell, userHash));
+      const user = userHashOf(settings, given?.user);
+      return run(() => signIn(core, user));
     },
-    noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
     subscribe: (listener) => events.on('change', listener),
     close: () => {
       stopWatching?.();
-      close(shell);
+      close(core);
     },
   };
-  return isDevelopment ? checkArguments(session) : session;
+  return explain ? explain.session(session) : session;
 }
 
-/**
- * Build the shell. Its parts call one another only once all of them exist. The record store gets the same object as `owner`, so
- * that both see one page state.
- */
-function createShell(options: SessionOptions): Shell {
+/** Build the inside of a session. Its parts call one another only once all of them exist. */
+function createCore(options: SessionOptions): Core {
   const settings = parseOptions(options);
-  const user = userHashOf(settings, settings.user ?? undefined);
-  const { baseUrl, name, provide, refresh } = settings;
-  const clock = createClock(settings.now);
-  const store = settings.store ?? defaultStore(name);
+  const { baseUrl, name, logger, consent } = settings;
+  const { now, follow } = createClock(settings.now);
+  // A missing IndexedDB (Node, some webviews) is not a failure.
+  const store = settings.store ?? ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
   // Opening the store is the slowest step before the first token: start it, and build the session meanwhile.
-  if (!settings.consent) ignoreFailure(() => store.open?.());
-  const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
-  const owner: PageOwner = { page, clock, events: createEvents(settings.logger) };
-  const shell: Shell = Object.assign<PageOwner, Omit<Shell, keyof PageOwner>>(owner, {
+  if (!consent) ignoreFailure(() => store.open?.());
+  const log = (what: unknown) => ignoreFailure(() => logger?.debug('tessera', what));
+  // All members are own: a link may set members of `Object.prototype`.
+  const core: Core = ownMembers({
+    canProvide: !!settings.provide,
+    canRefresh: settings.refresh !== 'off',
+    user: userHashOf(settings, settings.user ?? undefined),
+    hiddenAt: 0,
+    callers: 0,
+    otherTabUntil: 0,
+    fruitless: 0,
+    waitUntil: 0,
+    cause: 'load',
+    emitted: {},
     settings,
-    records: createRecordStore(baseUrl, store, owner),
-    tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
-    pageWatch: watchPage(clock.now, {
-      onTimer: () => reconcile(shell),
-      onWake: () => wake(shell),
-      onLeave: () => leave(shell),
+    now,
+    log,
+    events: createEvents(log),
+    records: createShownRecord(baseUrl, store, {
+      mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
+      onSeen: (...seen) => {
+        const changes = recordChanged(core, ...seen);
+        if (changes.cause === 'tab') follow();
+        Object.assign(core, changes);
+      },
+      onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
     }),
-    startAttempt: (plan) => startAttempt(shell, plan),
-    awaitingConsent: [],
-    attemptResult: Promise.resolve(undefined),
+    tabs: createTabs(name, () => void readAgain(core)),
+    pageWatch: watchPage(now, {
+      onTimer: () => reconcile(core),
+      onWake: () => wake(core),
+      onLeave: () => leave(core),
+    }),
+    held: [],
+    ended: Promise.resolve(undefined),
   });
-  return shell;
+  return core;
 }
 
-/** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */
-function leave(shell: Shell): void {
-  shell.page = wentAway(shell.page);
-  void disconnect(shell);
+function close(core: Core): void {
+  core.isClosed = true;
+  core.attempt = undefined;
+  core.pageWatch.close();
+  releaseCalls(core, noToken(core));
+  void disconnect(core);
 }
 
-function close(shell: Shell): void {
-  setPage(shell, { isClosed: true, attempt: undefined });
-  shell.pageWatch.close();
-  releaseCalls(shell, noToken(shell));
-  void disconnect(shell);
+/** Parse what the host supplies, by any of its ways. */
+const parseGiven = (input: unknown): Answer => (explain?.parseAnswer ?? parsePlainAnswer)(input);
+
+/** Note the set that was rendered into the page, until there is consent. Failures are emitted. */
+function supplyRendered(core: Core): void {
+  const { tokens } = core.settings;
+  if (!tokens) return;
+  try {
+    const answer = parseGiven(tokens);
+    if (answer !== 'optout') core.rendered = answer;
+    else commit(core, optedOut(core.now()), ERASURE).catch((error: TokenError) => reportUnlessConsent(core, error));
+  } catch (error) {
+    explain?.warnIfNoSet('tokens', error);
+    queueMicrotask(() => reportError(core, error as TokenError));
+  }
+}
+
+/** Record what the host supplies, for `user` or, by default, the user of the page. */
+async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
+  const answer = parseGiven(input);
+  if (answer === 'optout') return commit(core, optedOut(core.now()), ERASURE);
+  setUser(core, user);
+  const supplied = core.canRefresh ? setByHost : setByRefreshingHost;
+  return commit(core, supplied(answer, core.now(), user), HOST_CALL);
+}
+
+/** Note the user of the page. A set that was rendered for another one is no longer offered. */
+function setUser(core: Core, user: string | undefined): void {
+  if (user !== core.user) core.rendered = undefined;
+  core.user = user;
+}
+
+/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
+function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
+  let off = () => {};
+  const found = new Promise<T>((resolve, reject) => {
+    off = core.events.on('reconciled', () => {
+      try {
+        const value = check();
+        if (value !== undefined) resolve(value);
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+  reconcile(core);
+  // Without a signal, nothing is aborted.
+  return (withTimeout(timeoutMs, found, what) as Promise<T>).finally(off);
+}
+
+async function getToken(core: Core, timeoutMs: number): Promise<string> {
+  const check = () => {
+    const { token, isTokenExpected } = decideNow(core);
+    if (!token && !isTokenExpected) throw noToken(core);
+    return token;
+  };
+  core.callers++;
+  try {
+    return await waitFor(core, timeoutMs, 'getToken', check);
+  } catch (error) {
+    throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
+  } finally {
+    core.callers--;
+  }
+}
+
+async function refreshNow(core: Core): Promise<void> {
+  const { records } = core;
+  await records.idle();
+  const { record: before } = records.view;
+  core.provideResult = undefined;
+  core.isForced = true;
+  reconcile(core);
+  core.isForced = false;
+  const { attempt } = core;
+  if (!attempt) throw noToken(core);
+  const error = await core.ended;
+  const isHeld = core.otherTabUntil > core.now();
+  // Another tab has the lease: wait for its message, or for the end of the lease and an attempt of this tab.
+  const isOver = () => (!core.attempt && core.otherTabUntil <= core.now()) || !isActive(core) || undefined;
+  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
+  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
+  // The message of that tab may have been lost.
+  if (isHeld) await readAgain(core);
+  const { record } = records.view;
+  if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);
+  if (attempt.plan.kind === 'refresh' && isSameSet(record, before))
+    throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
+}
+
+/** End the current set for all tabs, then call `provide`. */
+async function signIn(core: Core, user: string | undefined): Promise<void> {
+  setUser(core, user);
+  // Without consent, only the erasure is stored; the user's label follows when consent is given.
+  await commit(core, signedIn(core.consent ? user : undefined, core.now()), ERASURE);
+  // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
+  await core.records.idle();
+  if (!decideNow(core).token) await refreshNow(core);
 }

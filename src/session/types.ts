@@ -1,7 +1,89 @@
-/** The public interface of a session. Types only. */
+/** The public types of a session: its options and its methods. Nothing here exists at run time. */
 
 import type { TokenAnswer } from '../token/token-set.ts';
-import type { EventName, SessionEvents, SessionState } from './rules/public-state.ts';
+import type { Store } from './browser/store.ts';
+import type { EventName, NeedReason, SessionEvents, SessionState } from './rules/page.ts';
+
+/** What `provide` receives. */
+export interface ProvideRequest {
+  /** Aborted once the answer is no longer needed: it is late, another set has arrived, or the session was closed. */
+  readonly signal: AbortSignal;
+  /** Why a set is needed. */
+  readonly reason: NeedReason;
+}
+
+/**
+ * Asks the publisher's server for a set. null or undefined: nobody is signed in.
+ *
+ * @example
+ * const provide: ProvideOption = async ({ signal }) => {
+ *   const response = await fetch('/token', { method: 'POST', signal });
+ *   if (!response.ok) throw response; // the error reports the HTTP status
+ *   return response.status === 204 ? null : response.json();
+ * };
+ */
+export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
+
+/** Options of `createSession`. Only `baseUrl` is required. */
+export interface SessionOptions {
+  /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
+  baseUrl: string;
+  /** One identity per name: the names of the database, lock and channel contain it. Default `tessera`. */
+  name?: string | undefined;
+  /**
+   * A set that was rendered into the page, in the forms that `setTokens` accepts. It counts if its `identity_expires` is later than that
+   * of every set before it: a page from a cache may contain an old one.
+   */
+  tokens?: TokenAnswer | null | undefined;
+  /**
+   * The user for whom the page was rendered: an opaque label, for example an account ID; null if nobody is signed in. A stored set with
+   * another label, or without one, is ended at once, in all tabs. With null, a stored set that has a label is ended. Only a short hash
+   * of the label is stored. Default: no label, and no such check.
+   */
+  user?: string | null | undefined;
+  /**
+   * Asks the publisher's server for a set, in the forms that `setTokens` accepts. null, undefined or a 204 response: nobody is
+   * signed in.
+   */
+  provide?: ProvideOption | undefined;
+  /**
+   * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until the answer is true, neither is used. If
+   * it throws, rejects, or returns anything but a boolean, there is no consent, and the session emits `error` (`no_consent`).
+   */
+  consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
+  /**
+   * `off`: a native host or another owner refreshes, and this page adopts its sets. The session relies on that owner: a set passed to
+   * `setTokens` lifts an opt-out. Default `auto`.
+   */
+  refresh?: 'auto' | 'off' | undefined;
+  /** Default: the global `fetch`, looked up at each call. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** Default: IndexedDB. */
+  store?: Store | undefined;
+  /** The local clock, epoch ms, used as it is. Default: `Date.now`, which on an open page never runs backwards. */
+  now?: (() => number) | undefined;
+  /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
+  timeoutMs?: number | undefined;
+  /** The pause after a failure of the network, the service or `provide`: it doubles from `firstMs` (5,000) to `maxMs` (300,000), ms. */
+  retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
+  /**
+   * `debug('tessera', what)` receives every value of `state.next` (an object), each background failure (a TokenError), and every
+   * exception thrown by a listener. You can pass `console`. What the session itself passes contains no token, key or DII. Default: none.
+   */
+  logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
+  /** Without `logger`: print with `console.log` what a logger would receive, including every change of `state.next`. */
+  debug?: boolean | undefined;
+  /** Allow http to any host. */
+  allowInsecure?: boolean | undefined;
+}
+
+/** The options, with every default filled in. */
+export interface Settings extends SessionOptions {
+  name: string;
+  timeoutMs: number;
+  firstMs: number;
+  maxMs: number;
+}
 
 /** A listener of `session.on`. It may throw, or return a promise that rejects: neither affects the session. */
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
@@ -48,8 +130,8 @@ export interface Session {
   /**
    * Log out, in all tabs. The tombstone of an opt-out stays. Settles after the write.
    *
-   * @param options.forget  also erase the fingerprints of earlier sets. Nothing that identifies the user is left, but a cached page
-   *   may then restore its set. Default false.
+   * @param options.forget  also forget until when earlier sets were valid. Nothing about the user is left, but a cached page may then
+   *   restore its set. Default false.
    * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may still find
    *   the previous user; `closed`.
    * @example await session.clear();
@@ -62,8 +144,8 @@ export interface Session {
    * @throws {TokenError} the error of the failed attempt: `network`, `timeout`, `http_status`, `malformed_response`,
    *   `decrypt_failed`, `provide_failed` or `invalid_token_set`; `refresh_rejected` or `opted_out` if the service says so;
    *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the user is leaving the page;
-   *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has stored no newer set; `network` if `Retry-After` or
-   *   the budget of attempts forbids a refresh now. Nothing delays a call of `provide`.
+   *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has stored no newer set; `network` if the service
+   *   has asked for a longer pause (`Retry-After`). Nothing delays a call of `provide`.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
@@ -78,16 +160,6 @@ export interface Session {
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;
-  /**
-   * Record that the token is passed to a cache outside the session that outlives the page; for adapters of ad platforms. The
-   * record stores the user for whom that cache was filled, even across pages without the adapter.
-   *
-   * @returns true if the cache may still hold the token of a previous user, because the user has changed, logged out or opted out
-   *   since it was filled. The caller then clears the cache.
-   * @throws {TokenError} `no_consent`, `closed`.
-   * @example if (await session.noteSignal()) cache.clear();
-   */
-  noteSignal(): Promise<boolean>;
   /**
    * Listen to an event; returns the unsubscribe function.
    *

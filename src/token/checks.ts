@@ -102,7 +102,7 @@ export function nameFault(path: string, known: readonly string[], given: object)
  * @example isLoopback(new URL('http://127.1:8080').hostname) // true
  */
 export function isLoopback(hostname: string): boolean {
-  return hostname === '[::1]' || /^(.+\.)?localhost$/.test(hostname) || /^127(\.\d+){3}$/.test(hostname);
+  return /^(\[::1\]|(.+\.)?localhost|127(\.\d+){3})$/.test(hostname);
 }
 
 /**
@@ -111,7 +111,8 @@ export function isLoopback(hostname: string): boolean {
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
  * @param faultOf  {@link addressFault}, for full messages; a production page omits it.
  * @returns the address without a trailing slash; a path is kept.
- * @throws {TypeError} that says what was expected and what was passed. A user, password, query, fragment or path is never quoted.
+ * @throws {TypeError} that says what was expected and, with `faultOf`, what was passed. No user, password, query, fragment or path is
+ *   quoted.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: typeof addressFault): string {
@@ -119,10 +120,11 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: 
   const isHttp = url?.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
   const isSchemePermitted = url?.protocol === 'https:' || isHttp;
   throwIf(faultOf?.(value, url, isSchemePermitted));
-  if (!url || !isSchemePermitted || url.username || url.password || url.search || url.hash)
-    throw new TypeError(expectedGot('baseUrl', 'an absolute https URL', kindOf(value)));
-  // Not `href`, which keeps an empty `?` or `#`.
-  return url.origin + url.pathname.replace(/\/+$/, '');
+  const address = url && url.origin + url.pathname;
+  // A user, a password, a query or a fragment makes the difference; an empty query or fragment does no harm.
+  const given = url?.href.replace(/[?#]+$/, '');
+  if (!isSchemePermitted || address !== given) throw new TypeError('baseUrl: expected an absolute https URL');
+  return `${address}`.replace(/\/+$/, '');
 }
 
 /** Parse a string that is an absolute URL; undefined for anything else. */

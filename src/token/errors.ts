@@ -48,7 +48,11 @@ export class TokenError extends Error {
   declare readonly status: number | undefined;
   declare readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, message: string = code, { cause, ...details }: TokenErrorDetails = {}) {
+  constructor(
+    code: ErrorCode,
+    message = `${code}: see docs/errors.md of tessera-id`,
+    { cause, ...details }: TokenErrorDetails = {},
+  ) {
     // Node prints a `cause` that is undefined.
     super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, { name: 'TokenError', code, ...details });

@@ -49,14 +49,17 @@ export type TokenAnswer =
   | { readonly status: 'optout' }
   | WireTokenSet;
 
-/** The wire name and the type of each field. No instant is before the one above it. */
-const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireTokenSet, type: 'string' | 'number']>> = {
+/** What a field must be. */
+type FieldRule = 'string' | 'key' | 'instant';
+
+/** The wire name and the rule of each field. No instant is before the one above it. */
+const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireTokenSet, rule: FieldRule]>> = {
   advertisingToken: ['advertising_token', 'string'],
   refreshToken: ['refresh_token', 'string'],
-  responseKeyB64: ['refresh_response_key', 'string'],
-  refreshAt: ['refresh_from', 'number'],
-  expiresAt: ['identity_expires', 'number'],
-  endsAt: ['refresh_expires', 'number'],
+  responseKeyB64: ['refresh_response_key', 'key'],
+  refreshAt: ['refresh_from', 'instant'],
+  expiresAt: ['identity_expires', 'instant'],
+  endsAt: ['refresh_expires', 'instant'],
 };
 
 // Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it.
@@ -64,6 +67,44 @@ const EARLIEST = 1e12;
 const LATEST = 1e15;
 
 const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
+
+/** Describes a field that does not satisfy its rule. */
+type FaultOf = (name: string, rule: FieldRule, value: unknown, earliest: number) => string;
+
+/** Tell whether a value satisfies the rule of its field; `earliest` applies to an instant. */
+function isValid(rule: FieldRule, value: unknown, earliest: number): boolean {
+  if (rule === 'instant') return typeof value === 'number' && value >= earliest && value <= LATEST;
+  return typeof value === 'string' && (rule === 'key' ? KEY_B64.test(value) : value !== '');
+}
+
+/**
+ * Read a token set.
+ *
+ * @param own      `true` if the members have their own names, as in a stored record.
+ * @param faultOf  describes an invalid field; a production page omits it.
+ * @throws {TokenError} `invalid_token_set`.
+ */
+export function readTokenSet(input: unknown, own: boolean, faultOf?: FaultOf): TokenSet {
+  const members = ownMembers(input);
+  const set: Record<string, unknown> = {};
+  let earliest = EARLIEST;
+  for (const [field, [wireName, rule]] of Object.entries(FIELDS)) {
+    const name = own ? field : wireName;
+    const value = members[name];
+    if (!isValid(rule, value, earliest))
+      throw new TokenError('invalid_token_set', faultOf?.(name, rule, value, earliest));
+    if (rule === 'instant') earliest = value as number;
+    set[field] = value;
+  }
+  return set as unknown as TokenSet;
+}
+
+function faultOfField(name: string, rule: FieldRule, value: unknown, earliest: number): string {
+  if (rule === 'instant')
+    return typeFault(name, 'number', value) ?? expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, value);
+  const got = `${(value as string)?.length} characters`;
+  return typeFault(name, 'string', value) ?? expectedGot(name, 'base64 of 32 bytes', got);
+}
 
 /**
  * Parse a token set.
@@ -84,23 +125,7 @@ const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
  */
 export function parseTokenSet(input: unknown, own = false): TokenSet {
   throwFault(typeFault('token set', 'object', input));
-  const members = ownMembers(input);
-  const set: Record<string, unknown> = {};
-  let earliest = EARLIEST;
-  for (const [field, [wireName, type]] of Object.entries(FIELDS)) {
-    const name = own ? field : wireName;
-    const value = members[name];
-    throwFault(typeFault(name, type, value));
-    if (field === 'responseKeyB64' && !KEY_B64.test(value as string))
-      throwFault(expectedGot(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
-    if (typeof value === 'number') {
-      if (value < earliest || value > LATEST)
-        throwFault(expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, value));
-      earliest = value;
-    }
-    set[field] = value;
-  }
-  return set as unknown as TokenSet;
+  return readTokenSet(input, own, faultOfField);
 }
 
 /**
@@ -114,15 +139,17 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  */
 export function parseAnswer(input: unknown): Answer {
   throwFault(unparsedFault(input));
-  return parsePlainAnswer(input);
-}
-
-/** {@link parseAnswer} without the messages about input that is not JSON yet, for production pages. */
-export function parsePlainAnswer(input: unknown): Answer {
   const { status, body } = ownMembers(input);
   if (!status) return parseTokenSet(input);
   throwFault(choiceFault('status', ['success', 'optout'], status));
   return status === 'optout' ? status : parseTokenSet(body);
+}
+
+/** {@link parseAnswer} without the messages, for production pages. */
+export function parsePlainAnswer(input: unknown): Answer {
+  const { status, body } = ownMembers(input);
+  if (!status) return readTokenSet(input, false);
+  return status === 'optout' ? status : readTokenSet(status === 'success' && body, false);
 }
 
 /** Describe input that is passed on before it is parsed as JSON, with the remedy. */

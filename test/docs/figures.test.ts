@@ -39,9 +39,8 @@ describe.each<[page: string, source: string, figures: [here: string, there: stri
     'docs/faq.md',
     'docs/faults.md',
     [
-      ['within 141 s', '141 s'],
-      ['within 203 s', '203 s'],
-      ['at most 15 calls in 30 minutes', 'at most 15 calls in 30 minutes'],
+      ['within five minutes', 'within five minutes'],
+      ['at most 15 calls in any 30 minutes', 'at most 15 calls in any 30 minutes'],
     ],
   ],
   [

@@ -4,11 +4,14 @@
  */
 
 import { expect, test } from 'vitest';
-import type * as retry from '../../src/session/rules/retry.ts';
+import type { Decision } from '../../src/session/rules/decide.ts';
+import type { View } from '../../src/session/rules/page.ts';
+import { TokenError } from '../../src/token/errors.ts';
 import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
-import { HOUR, type Setup } from './invariants.ts';
+import type { Setup } from './invariants.ts';
 import { limitOf, runModel } from './run.ts';
+import { HOUR } from './time.ts';
 
 const RUNS = 1000;
 /** Fixed: this test is about the model. */
@@ -16,12 +19,21 @@ const SEED = 5;
 
 /** A session that never emits an event, or that event with one detail: its cause, or the token that expired. */
 const without = (event: string, detail?: string): AlteredRule =>
-  alterModule('decide', ({ decide }) => ({
-    decide: (...given) => {
-      const decision = decide(...given);
-      const isLeftOut = ([name, payload]: (typeof decision.events)[number]) =>
+  alterModule('pageRules', ({ changesBetween }) => ({
+    changesBetween: (...given) => {
+      const changes = changesBetween(...given);
+      const isLeftOut = ([name, payload]: (typeof changes.events)[number]) =>
         name === event && (!detail || Object.values(payload).includes(detail));
-      return { ...decision, events: decision.events.filter((one) => !isLeftOut(one)) };
+      return { ...changes, events: changes.events.filter((one) => !isLeftOut(one)) };
+    },
+  }));
+
+/** A session that never starts an attempt for which `isLeftOut` holds. */
+const withoutAttempt = (isLeftOut: (view: View, decision: Decision) => unknown): AlteredRule =>
+  alterModule('decide', ({ decide }) => ({
+    decide: (view, page, now) => {
+      const decision = decide(view, page, now);
+      return isLeftOut(view, decision) ? { ...decision, due: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
     },
   }));
 
@@ -29,32 +41,105 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts whatever was done since the question',
     'again',
-    alterModule('refresh', ({ refreshAnswered }) => ({
-      refreshAnswered:
-        (_, ...answer) =>
-        (record) =>
-          refreshAnswered(record, ...answer)(record),
-    })),
+    alterModule('retry', () => ({ attemptEnded: (_, outcome) => outcome })),
     /shows a token/,
   ],
   [
-    'a tab that has the lock does not look whether another was faster',
+    'a tab that takes the lease does not look whether another was faster',
     'close',
-    alterModule('refresh', ({ claimRefresh }) => ({
-      claimRefresh: (record, _, ...options) => claimRefresh(record, record, ...options),
+    alterModule('retry', ({ attemptClaimed }) => ({
+      attemptClaimed:
+        (_, ...attempt) =>
+        (record) =>
+          attemptClaimed(record, ...attempt)(record),
     })),
     /sends a (set that is due only|refresh token again)/,
   ],
   [
-    'a lock that is taken keeps nobody out',
+    'a lease keeps nobody out',
+    'close',
+    alterModule('retry', ({ attemptClaimed }) => ({
+      attemptClaimed:
+        (...attempt) =>
+        (record) =>
+          attemptClaimed(...attempt)({ ...record, lease: undefined }),
+    })),
+    /in flight/,
+  ],
+  [
+    'the lease of a refresh does not keep `provide` out',
+    'close',
+    alterModule('retry', ({ attemptClaimed }) => ({
+      attemptClaimed: (asked, plan, lease) => (record) =>
+        attemptClaimed(asked, plan, lease)(plan.kind === 'provide' ? { ...record, lease: undefined } : record),
+    })),
+    /provide while \w+ of tab \d+ is in flight/,
+    { hasProvide: true },
+  ],
+  [
+    'a Web Lock that is taken proves that the tab of a lease is gone',
     'close',
     alterModule('tabs', ({ createTabs }) => ({
       createTabs: (...options) => {
         const tabs = createTabs(...options);
-        return { ...tabs, withLock: (work) => tabs.withLock(() => work('held')) };
+        return { ...tabs, withLock: (signal, work) => tabs.withLock(signal, () => work(true)) };
       },
     })),
     /in flight/,
+  ],
+  [
+    'a lease whose tab is gone is waited for, although the Web Lock proves it',
+    'leaving',
+    alterModule('tabs', ({ createTabs }) => ({
+      createTabs: (...options) => {
+        const tabs = createTabs(...options);
+        return { ...tabs, withLock: (signal, work) => tabs.withLock(signal, () => work(false)) };
+      },
+    })),
+    /waits for another tab though all others are gone/,
+  ],
+  [
+    'an attempt of a tab that was left counts',
+    'leaving',
+    alterModule('retry', ({ attemptClaimed, attemptFailed }) => ({
+      attemptClaimed: (asked, plan, lease) => (record) => {
+        const claimed = attemptClaimed(asked, plan, lease)(record);
+        const { retry } = attemptFailed(plan, new TokenError('network'), () => 0, lease.at)(record);
+        return claimed === record ? record : { ...claimed, retry };
+      },
+    })),
+    /waits for \d+ ms after \d attempts/,
+  ],
+  [
+    'every wake-up shortens the pause',
+    'leaving',
+    alterModule('retry', ({ wokeUp }) => ({
+      wokeUp: (at) => (record) => {
+        const { retry } = record;
+        return wokeUp(at)({ ...record, retry: retry && { ...retry, hasWoken: false, reason: 'back_off' } });
+      },
+    })),
+    /the pause is shortened for a second time/,
+  ],
+  [
+    'an attempt starts from what the page remembers, not from what is stored',
+    'wild',
+    alterModule('retry', ({ attemptClaimed }) => ({
+      attemptClaimed:
+        (asked, ...attempt) =>
+        (record) =>
+          attemptClaimed(asked, ...attempt)(record.set ? record : asked),
+    })),
+    /back into an erased store/,
+  ],
+  [
+    'a page has no pause of its own, and the store lies',
+    'wild',
+    alterModule('decide', ({ decide }) => ({
+      decide: (view, page, now) => decide(view, { ...page, waitUntil: 0 }, now),
+    })),
+    /attempts (in half an hour|within five minutes)|busy loop/,
+    { hostStoreFaults: ['lies'], hasStorage: true },
   ],
   [
     'the next action forgets an opt-out',
@@ -68,10 +153,10 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'storage is used before there is consent',
     'wild',
-    alterModule('recordStore', ({ createRecordStore }) => ({
-      createRecordStore: (...options) => {
-        const records = createRecordStore(...options);
-        queueMicrotask(() => void records.reload());
+    alterModule('shownRecord', ({ createShownRecord }) => ({
+      createShownRecord: (...options) => {
+        const records = createShownRecord(...options);
+        queueMicrotask(() => void records.read());
         return records;
       },
     })),
@@ -86,33 +171,46 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'closing leaves alone what waits for consent',
     'close',
-    alterModule('shell', ({ releaseCalls }) => ({
-      releaseCalls: (inside, error) => (inside.page.isClosed ? undefined : releaseCalls(inside, error)),
+    alterModule('consent', ({ releaseCalls }) => ({
+      releaseCalls: (core, error) => (core.isClosed ? undefined : releaseCalls(core, error)),
     })),
     /has not settled/,
   ],
   [
     "a page refreshes with refresh: 'off'",
     'wild',
-    alterModule('pageState', ({ initialPage }) => ({
-      initialPage: (canProvide, _, persistence) => initialPage(canProvide, true, persistence),
+    alterModule('decide', ({ decide }) => ({
+      decide: (view, page, now) => decide(view, { ...page, canRefresh: true }, now),
     })),
     /another owner/,
   ],
   [
     'a page that was away goes on with what it held',
     'absence',
-    alterModule('pageState', () => ({ wentAway: (page) => page })),
+    alterModule('shownRecord', ({ createShownRecord }) => ({
+      createShownRecord: (...options) => Object.assign(createShownRecord(...options), { loseTrack: () => {} }),
+    })),
+    /after a thaw/,
+  ],
+  [
+    'a page that was suspended without an event goes on with what it held',
+    'absence',
+    alterModule('reconcile', ({ wake }) => ({
+      wake: (core) => {
+        core.hiddenAt = 0;
+        wake(core);
+      },
+    })),
     /after a thaw/,
   ],
   [
     'an answer counts for another generation of the same set',
     'again',
-    alterModule('refresh', ({ refreshAnswered }) => ({
-      refreshAnswered:
-        (sent, ...answer) =>
+    alterModule('retry', ({ attemptEnded }) => ({
+      attemptEnded:
+        (sent, ...outcome) =>
         (record) =>
-          refreshAnswered({ ...sent, generation: record.generation }, ...answer)(record),
+          attemptEnded({ ...sent, generation: record.generation }, ...outcome)(record),
     })),
     /after an opt-out/,
     // Without messages, a page does not abort a request for a set that another page has replaced.
@@ -121,14 +219,15 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a set that is held back after an opt-out is not refreshed',
     'close',
-    alterModule('decide', ({ decide }) => ({
-      decide: (...given) => {
-        const decision = decide(...given);
-        const isOut = decision.state.phase === 'optedOut' && given[0].set;
-        return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
-      },
-    })),
+    withoutAttempt(({ record }) => record.optedOut && record.set),
     /no token, though set|is not refreshed although it is due/,
+  ],
+  [
+    'after an opt-out `provide` is asked no more',
+    'close',
+    withoutAttempt(({ record }, { due }) => record.optedOut && due?.kind === 'provide'),
+    /`provide` is not asked after/,
+    { hasProvide: true },
   ],
   [
     'a token that another tab brings is not emitted',
@@ -144,30 +243,22 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     /the end of the refresh token is not emitted/,
   ],
   ['an expiry is not emitted', 'wild', without('expired', 'advertising'), /the expiry of the token is not emitted/],
+  ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
   [
-    'a tab waits for ever for a lock that another script holds',
-    'wild',
-    alterModule('attempt', ({ startAttempt }) => ({
-      startAttempt: (shell, plan) => startAttempt(shell, { ...plan, ignoresLock: false }),
-    })),
-    /no token, though set|is not refreshed although it is due|`provide` is not asked/,
-  ],
-  [
-    'damaged retry state counts',
+    'the numbers of a stored record are not checked',
     'damage',
-    alterModule('retry', () => ({ parseRetry: (stored) => stored as ReturnType<typeof retry.parseRetry> })),
-    /is not refreshed although it is due|no token, though set|BigInt/,
-  ],
-  [
-    'a page that was suspended without an event goes on with what it held',
-    'absence',
-    alterModule('pageState', ({ wokeUp }) => ({ wokeUp: (page, now) => wokeUp({ ...page, hiddenAt: 0 }, now) })),
-    /after a thaw/,
+    alterModule('record', ({ parseRecord, emptyRecord }) => ({
+      parseRecord: (stored, baseUrl) => {
+        const { set } = Object(stored) as { set?: object };
+        return set ? { ...emptyRecord(baseUrl), ...(stored as object) } : parseRecord(stored, baseUrl);
+      },
+    })),
+    /back into an erased store|superseded by loss/,
   ],
   [
     'a slow store is waited for without a limit',
     'absence',
-    alterModule('timeout', ({ withTimeout }) => ({
+    alterModule('async', ({ withTimeout }) => ({
       withTimeout: (ms, work, what, signal) => (what === 'the store' ? work : withTimeout(ms, work, what, signal)),
     })),
     /ready has not settled in time/,
@@ -177,14 +268,14 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     'an answer of the consent tool that a change has overtaken counts',
     'wild',
     alterModule('consent', ({ askConsent }) => ({
-      askConsent: (shell) => {
-        const { consent } = shell.settings;
+      askConsent: (core) => {
+        const { consent } = core.settings;
         const asked: typeof consent = async (onChange) => {
           Promise.resolve(consent!(onChange)).then(onChange, () => {});
           return new Promise(() => {});
         };
-        Object.assign(shell, { settings: { ...shell.settings, consent: consent && asked } });
-        return askConsent(shell);
+        Object.assign(core, { settings: { ...core.settings, consent: consent && asked } });
+        return askConsent(core);
       },
     })),
     /without consent|waitingFor is not consent|before consent|is not emitted/,
@@ -192,9 +283,9 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the past is believed',
     'wild',
-    alterModule('refresh', ({ refreshAnswered }) => ({
-      refreshAnswered: (sent, result, dateMs, now) => (record) => {
-        const after = refreshAnswered(sent, result, dateMs, now)(record);
+    alterModule('retry', ({ refreshAnswered }) => ({
+      refreshAnswered: (sent, result, dateMs, pause, now) => (record) => {
+        const after = refreshAnswered(sent, result, dateMs, pause, now)(record);
         return after.set && after !== record && dateMs ? { ...after, offsetMs: dateMs - now } : after;
       },
     })),
@@ -204,9 +295,9 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the future is applied the wrong way round',
     'wild',
-    alterModule('refresh', ({ refreshAnswered }) => ({
-      refreshAnswered: (sent, result, dateMs, now) => (record) => {
-        const after = refreshAnswered(sent, result, dateMs, now)(record);
+    alterModule('retry', ({ refreshAnswered }) => ({
+      refreshAnswered: (sent, result, dateMs, pause, now) => (record) => {
+        const after = refreshAnswered(sent, result, dateMs, pause, now)(record);
         return after.set && after !== record && dateMs ? { ...after, offsetMs: now - dateMs } : after;
       },
     })),
@@ -216,10 +307,10 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a logout while consent is refused is rejected',
     'wild',
-    alterModule('shell', ({ commit, noToken }) => ({
-      commit: async (shell, ...change) => {
-        if (shell.page.consent === 'refused') throw noToken(shell);
-        return commit(shell, ...change);
+    alterModule('consent', ({ commit }) => ({
+      commit: async (core, ...change) => {
+        if (core.consent === false) throw new TokenError('no_consent');
+        return commit(core, ...change);
       },
     })),
     /an erasure is rejected/,
@@ -236,51 +327,42 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     { keepsRefreshToken: true },
   ],
   [
-    'after an opt-out `provide` is asked no more',
-    'close',
-    alterModule('decide', ({ decide }) => ({
-      decide: (...given) => {
-        const decision = decide(...given);
-        const isOut = given[0].optedOut && decision.attempt?.kind === 'provide';
-        return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
-      },
-    })),
-    /`provide` is not asked after/,
-    { hasProvide: true },
-  ],
-  [
     'a sign-in does not end the former set',
     'wild',
-    alterModule('user', () => ({ signedIn: () => (record) => record })),
+    alterModule('record', () => ({ signedIn: () => (record) => record })),
     /superseded by clear/,
   ],
   [
     'a page gives out the set of another user',
     'wild',
-    alterModule('user', () => ({ isOfOtherUser: () => false })),
+    alterModule('record', () => ({ isOfOtherUser: () => false })),
     /of (ann|bob) shows a token of/,
     { hasLabels: true },
   ],
   [
     'a page that is rendered for another user ends nothing',
     'wild',
-    alterModule('user', () => ({ renderedFor: () => (record) => record })),
+    alterModule('record', () => ({ renderedFor: () => (record) => record })),
     /superseded by clear/,
     { hasLabels: true },
   ],
   [
+    'a set that is rendered into a page counts whenever it ends',
+    'wild',
+    alterModule('record', ({ renderedFor }) => ({
+      renderedFor:
+        (...rendered) =>
+        (record) =>
+          renderedFor(...rendered)({ ...record, acceptedUntil: 0 }),
+    })),
+    /shows a token|sends a refresh token again/,
+  ],
+  [
     'a lease ends by the time limit of another tab',
     'again',
-    alterModule('refresh', ({ claimRefresh }) => ({
-      claimRefresh: (record, before, options, now) => {
-        const { retry } = record;
-        return claimRefresh(
-          { ...record, retry: retry && { ...retry, leaseMs: options.leaseMs } },
-          before,
-          options,
-          now,
-        );
-      },
+    alterModule('retry', ({ attemptClaimed }) => ({
+      attemptClaimed: (asked, plan, lease) => (record) =>
+        attemptClaimed(asked, plan, lease)({ ...record, lease: record.lease && { ...record.lease, ms: lease.ms } }),
     })),
     /in flight/,
     { locks: 'missing', timeouts: [3_000, 10_000, 30_000] },
@@ -288,11 +370,22 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a store of the host that makes no call of the change counts as one that has stored',
     'wild',
-    alterModule('storeQueue', () => ({ updateIn: async (place, change) => void (await place.update(change)) })),
+    alterModule('shownRecord', ({ createShownRecord }) => ({
+      createShownRecord: (baseUrl, store, owner) => {
+        const update: typeof store.update = async (change) => {
+          let isCalled = false;
+          const stored = await store.update((before) => {
+            isCalled = true;
+            return change(before);
+          });
+          return isCalled ? stored : change(undefined);
+        };
+        return createShownRecord(baseUrl, { ...store, update }, owner);
+      },
+    })),
     /a token is emitted that was never written/,
     { hostStoreFaults: ['makes no call'], hasStorage: true },
   ],
-  ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 
 test.for(altered)(

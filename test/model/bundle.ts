@@ -7,21 +7,15 @@
 
 import { resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import * as attempt from '../../src/session/attempt.ts';
-import * as clock from '../../src/session/browser/clock.ts';
-import * as page from '../../src/session/browser/page.ts';
+import * as async from '../../src/session/async.ts';
 import * as tabs from '../../src/session/browser/tabs.ts';
 import * as consent from '../../src/session/consent.ts';
-import * as recordStore from '../../src/session/record-store.ts';
+import * as reconcile from '../../src/session/reconcile.ts';
 import * as decide from '../../src/session/rules/decide.ts';
-import * as pageState from '../../src/session/rules/page-state.ts';
+import * as pageRules from '../../src/session/rules/page.ts';
 import * as record from '../../src/session/rules/record.ts';
-import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
-import * as user from '../../src/session/rules/user.ts';
-import * as shell from '../../src/session/shell.ts';
-import * as storeQueue from '../../src/session/store-queue.ts';
-import * as timeout from '../../src/session/timeout.ts';
+import * as shownRecord from '../../src/session/shown-record.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
@@ -57,21 +51,15 @@ export interface AlteredRule {
 
 /** Modules whose exports a test may replace. */
 const MODULES = {
-  attempt: ['attempt.ts', attempt],
-  clock: ['browser/clock.ts', clock],
-  consent: ['consent.ts', consent],
-  decide: ['rules/decide.ts', decide],
-  page: ['browser/page.ts', page],
-  pageState: ['rules/page-state.ts', pageState],
-  record: ['rules/record.ts', record],
-  refresh: ['rules/refresh.ts', refresh],
-  recordStore: ['record-store.ts', recordStore],
-  retry: ['rules/retry.ts', retry],
-  shell: ['shell.ts', shell],
-  storeQueue: ['store-queue.ts', storeQueue],
+  async: ['async.ts', async],
   tabs: ['browser/tabs.ts', tabs],
-  timeout: ['timeout.ts', timeout],
-  user: ['rules/user.ts', user],
+  consent: ['consent.ts', consent],
+  reconcile: ['reconcile.ts', reconcile],
+  decide: ['rules/decide.ts', decide],
+  pageRules: ['rules/page.ts', pageRules],
+  record: ['rules/record.ts', record],
+  retry: ['rules/retry.ts', retry],
+  shownRecord: ['shown-record.ts', shownRecord],
 } as const;
 type Modules = typeof MODULES;
 

@@ -5,11 +5,12 @@
 
 import fc from 'fast-check';
 import type { Consent } from './consent.ts';
-import { DAY, HOUR, MINUTE, type Setup } from './invariants.ts';
+import type { Setup } from './invariants.ts';
 import { ENDINGS, NET_FAULTS, type NetFault } from './network.ts';
 import type { Profile } from './profile.ts';
 import { PROVIDE_FAULTS, type ProvideFault } from './publisher.ts';
 import type { StorageFault, StorageIncident } from './storage.ts';
+import { DAY, HOUR, MINUTE } from './time.ts';
 
 type Model = Record<string, never>;
 type Command = fc.AsyncCommand<Model, Profile>;
@@ -67,7 +68,7 @@ const storageFault = fc.constantFrom<StorageFault>(
   'none',
   'none',
 );
-const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt', 'badRetry', 'badRetry');
+const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'emptied', 'corrupt', 'damaged');
 
 const consent = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
@@ -181,11 +182,7 @@ const absence = fc.oneof(
     tab.page.hide();
     tab.page.freeze();
   }),
-  simple(
-    'resume',
-    (profile, tab) => profile.wake(() => tab.page.isFrozen && !tab.page.isCached && tab.thaw(() => tab.page.resume())),
-    true,
-  ),
+  simple('resume', (_, tab) => tab.page.isFrozen && !tab.page.isCached && tab.thaw(() => tab.page.resume()), true),
   simple('suspended while hidden', async (profile, tab) => {
     tab.page.hide();
     // The shortest absence after which a session reads its store again.
@@ -193,16 +190,12 @@ const absence = fc.oneof(
     tab.page.suspend();
   }),
   simple('to the cache', (_, tab) => tab.page.cache()),
-  simple(
-    'back from the cache',
-    (profile, tab) => profile.wake(() => tab.page.isCached && tab.thaw(() => tab.page.restore())),
-    true,
-  ),
+  simple('back from the cache', (_, tab) => tab.page.isCached && tab.thaw(() => tab.page.restore()), true),
 );
 const lifecycle = fc.oneof(
   { weight: 6, arbitrary: openTab },
   simple('hide', (_, tab) => tab.page.hide()),
-  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
+  simple('show', (_, tab) => tab.page.show()),
   { weight: 4, arbitrary: absence },
   simple('kill', (_, tab) => tab.page.kill(), true),
   simple('leave', (_, tab) => tab.page.leave(), true),
@@ -321,13 +314,30 @@ const absences: readonly fc.Arbitrary<Command>[] = [
   absence,
 ];
 
+/** Pages that are left during their attempts, on a network that is slow or fails (`leaving`). */
+const leaving: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  openPlain,
+  supplyOne,
+  simple('leave', (_, tab) => tab.page.leave(), true, soon),
+  simple('kill', (_, tab) => tab.page.kill(), true, soon),
+  simple('show', (_, tab) => {
+    tab.page.hide();
+    tab.page.show();
+  }),
+  fc
+    .tuple(fc.constantFrom<NetFault>('slow', 'hangs', '503', 'offline', 'none'), after)
+    .map(([fault, ms]) => command(`network: ${fault}`, ms, (profile) => profile.setNetwork(fault))),
+  fc.constantFrom(4_000, 16 * MINUTE, HOUR).map((ms) => command('wait', ms, () => {})),
+];
+
 /** A store whose records are damaged while sets fall due (`damage`). */
 const damaging: readonly fc.Arbitrary<Command>[] = [
   openPlain,
   supplyOne,
   simple('refresh', (profile, tab) => profile.refresh(tab)),
   fc.tuple(kind, after).map(([what, ms]) => command(`storage: ${what}`, ms, (profile) => profile.incident(what))),
-  after.map((ms) => command('storage: badRetry', ms, (profile) => profile.incident('badRetry'))),
+  after.map((ms) => command('storage: damaged', ms, (profile) => profile.incident('damaged'))),
   fc
     .tuple(fc.constantFrom<NetFault>('503', '429 s', 'offline', 'none', 'none'), after)
     .map(([fault, ms]) => command(`network: ${fault}`, ms, (profile) => profile.setNetwork(fault))),
@@ -336,10 +346,17 @@ const damaging: readonly fc.Arbitrary<Command>[] = [
 
 /**
  * Which commands a run consists of: operations close together, the same sets again and again, damage to what is stored,
- * pages that come and go, or everything that can happen.
+ * pages that come and go, pages that are left during their attempts, or everything that can happen.
  */
-export type Field = 'close' | 'again' | 'damage' | 'absence' | 'wild';
-const FIELDS = { close: overlapping, again: repeated, damage: damaging, absence: absences, wild: anything };
+export type Field = 'close' | 'again' | 'damage' | 'absence' | 'leaving' | 'wild';
+const FIELDS = {
+  close: overlapping,
+  again: repeated,
+  damage: damaging,
+  absence: absences,
+  leaving,
+  wild: anything,
+};
 
 /** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>

@@ -6,6 +6,9 @@
  * in one tab only in the order of the calls. A token may be given out unless an operation that is certainly later has
  * settled and has had a second to reach the tab. An operation that may not have reached the store (a killed tab, a store
  * that failed) is uncertain: its set may be given out, but it supersedes nothing.
+ *
+ * A store that loses its content ends what it held, an opt-out included. No message says so: a tab notices when it reads the
+ * store, at the latest when it opens or thaws.
  */
 
 /** How long a change may take to reach another tab that can run, ms. */
@@ -23,14 +26,14 @@ export interface TabView {
   readonly isInMemory: boolean;
 }
 
-export type OperationKind = 'set' | 'clear' | 'optout' | 'forget';
+export type OperationKind = 'set' | 'clear' | 'optout' | 'forget' | 'loss';
 
 export interface Operation {
   readonly kind: OperationKind;
   /** Number of the supplied set. */
   readonly root: number | undefined;
   readonly tab: number;
-  readonly startSeq: number;
+  startSeq: number;
   /** When it settled: it has taken effect by then, or never will. */
   settledSeq?: number;
   isUncertain: boolean;
@@ -38,6 +41,8 @@ export interface Operation {
   label: string | undefined;
   /** An answer of `provide`: any explicit operation that begins later comes after it, settled or not. */
   readonly isImplicit: boolean;
+  /** Whether the page that asked for this answer may not have stored it yet. */
+  isPending?: () => boolean;
   /** The tabs that could run when it settled, with their running time and number of thaws. */
   reached?: Map<number, { readonly ran: number; readonly thaws: number }>;
   /** The storage was slow or faulty when it settled. */
@@ -48,8 +53,6 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
   const operations: Operation[] = [];
   /** When pages sent the requests whose answers accepted a user: an answer to an older question lifts no opt-out. */
   const optOutLiftedAt: number[] = [];
-  /** When the store last lost its content. */
-  let lostSeq = 0;
 
   /** Whether `y` certainly comes after `x`. */
   const isAfter = (y: Operation, x: Operation): boolean =>
@@ -61,44 +64,61 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
     if (operation.tab === tab.id) return true;
     if (tab.isInMemory || operation.settledSeq === undefined) return false;
     const then = operation.reached?.get(tab.id);
-    const propagationMs = !hasChannel
-      ? Number.POSITIVE_INFINITY
-      : operation.wasSlow || isSlow()
-        ? 8 * PROPAGATION_MS
-        : PROPAGATION_MS;
+    const propagationMs =
+      !hasChannel || operation.kind === 'loss'
+        ? Number.POSITIVE_INFINITY
+        : operation.wasSlow || isSlow()
+          ? 8 * PROPAGATION_MS
+          : PROPAGATION_MS;
     return !then || then.thaws !== tab.thaws || tab.ran() - then.ran > propagationMs;
+  };
+
+  const begin = (
+    kind: OperationKind,
+    tab: number,
+    more: { root?: number; label?: string; isUncertain?: boolean; isImplicit?: boolean; startSeq?: number } = {},
+  ) => {
+    const { root, label, isUncertain = false, isImplicit = false, startSeq = next() } = more;
+    const operation: Operation = { kind, root, label, tab, startSeq, isUncertain, isImplicit };
+    operations.push(operation);
+    return operation;
+  };
+  /** Record that an operation has settled; `isUncertain`: its effect on the store is unknown. */
+  const settle = (operation: Operation, isUncertain = false) => {
+    if (operation.settledSeq !== undefined) return;
+    operation.settledSeq = next();
+    operation.isUncertain ||= isUncertain;
+    operation.wasSlow = isSlow();
+    operation.reached = new Map();
+    for (const tab of viewers()) if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
   };
 
   return {
     operations,
-    begin: (
-      kind: OperationKind,
-      tab: number,
-      more: { root?: number; label?: string; isUncertain?: boolean; isImplicit?: boolean; startSeq?: number } = {},
-    ) => {
-      const { root, label, isUncertain = false, isImplicit = false, startSeq = next() } = more;
-      const operation: Operation = { kind, root, label, tab, startSeq, isUncertain, isImplicit };
-      operations.push(operation);
-      return operation;
-    },
-    /** Record that an operation has settled; `isUncertain`: its effect on the store is unknown. */
-    settle: (operation: Operation, isUncertain = false) => {
-      if (operation.settledSeq !== undefined) return;
-      operation.settledSeq = next();
-      operation.isUncertain ||= isUncertain;
-      operation.wasSlow = isSlow();
-      operation.reached = new Map();
-      for (const tab of viewers())
-        if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
-    },
+    begin,
+    settle,
     liftOptOut: (askedSeq: number) => void optOutLiftedAt.push(askedSeq),
-    /** Record that the store lost its content: tabs may give out superseded sets that they still hold. */
-    loseAll: () => {
-      for (const operation of operations) operation.isUncertain = true;
-      lostSeq = next();
+    /** Record that the store has lost its content, after `fromSeq`: what has been done since then may be lost or not. */
+    loseAll: (fromSeq: number) => {
+      const loss = begin('loss', -1);
+      settle(loss);
+      for (const operation of operations) {
+        if (operation === loss) continue;
+        operation.isUncertain ||= (operation.settledSeq ?? fromSeq) >= fromSeq;
+        // An answer of `provide` that is on its way is stored after the loss.
+        if (operation.isPending?.()) operation.startSeq = operation.settledSeq = next();
+      }
     },
-    /** Whether the store knows what is in force: it never lost its content, or an operation has followed. */
-    isStored: () => operations.some((operation) => !operation.isUncertain && operation.startSeq > lostSeq) || !lostSeq,
+    /** Whether nothing can have put a set into the store since it last lost its content. */
+    isLost: (root: number): boolean => {
+      const loss = operations.findLast(({ kind }) => kind === 'loss');
+      return (
+        !!loss &&
+        operations.every(
+          (x) => x.kind !== 'set' || x.root !== root || (x.settledSeq !== undefined && x.settledSeq < loss.startSeq),
+        )
+      );
+    },
     /**
      * Check a token that a tab gives out.
      *
@@ -133,7 +153,8 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
               o.settledSeq < x.startSeq &&
               // A tab that does not know of the opt-out finds it in the store when it writes its own operation.
               (hasReached(tab, o, hasChannel) || (!tab.isInMemory && x.settledSeq !== undefined)) &&
-              !optOutLiftedAt.some((at) => at > o.startSeq),
+              !optOutLiftedAt.some((at) => at > o.startSeq) &&
+              !operations.some(({ kind, startSeq }) => kind === 'loss' && startSeq > o.startSeq),
           );
           if (!tombstone || (askedSeq ?? 0) > tombstone.startSeq) return undefined;
           why = 'a set that was supplied after an opt-out, before the service has let the user back in';

@@ -5,6 +5,7 @@
  * It observes sessions from outside only. Which token may be given out is decided in `expected-state.ts`.
  */
 
+import { createAttempts } from './attempts.ts';
 import { createExpectedState, type Operation } from './expected-state.ts';
 import type { HostStoreFault } from './host-store.ts';
 import type { Availability } from './locks-and-channels.ts';
@@ -12,24 +13,12 @@ import type { Call, Network } from './network.ts';
 import type { Lifetimes, Service } from './service.ts';
 import type { ProfileStorage, StorageFault } from './storage.ts';
 import type { ListenerKind, Tab } from './tab.ts';
-import type { Time } from './time.ts';
+import { DAY, START, type Time } from './time.ts';
 
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
-export const START = Date.UTC(2030, 0, 15, 12);
 /** Tolerated error of a clock, ms: an answer may take ten seconds, and the Date header has a resolution of one. */
 const CLOCK_TOLERANCE_MS = 12_000;
 /** Running time of a tab after which an operation without a promise has taken effect, ms. */
-const SETTLED_MS = 4_000;
-/** Requests that all tabs together may send in half an hour of outage. */
-const OUTAGE_BUDGET = 15;
-const OUTAGE_WINDOW_MS = 30 * MINUTE;
-/** More new sets than this within the window are a request loop. */
-const LOOP_CALLS = 3;
-const LOOP_WINDOW_MS = 5 * MINUTE;
-/** How many supplied sets a session is certain to recognise. */
-const REMEMBERED = 3;
+export const SETTLED_MS = 4_000;
 
 export interface Setup {
   readonly seed: number;
@@ -96,22 +85,18 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     wasSet: false,
     /** Whether a script that is no session has taken the lock for ever. */
     isLockSeized: false,
-    /** When retry state in the store was damaged, as a position in the order of everything: leases are lost then. */
-    retryLostSeq: 0,
     /** Number of calls of `refresh()` that have not settled, and when the last one did. */
     asking: 0,
     askedAt: START - DAY,
     storageFaultyAt: START - DAY,
     /** When the store last lost its content. A write at that time may be lost too. */
     lostAt: START - DAY,
-    outageSince: undefined as number | undefined,
   };
   const isStorageSlow = () => storage.fault !== 'none' || time.nowMs < conditions.storageFaultyAt + 8_000;
   /** The device's clock is ahead, and a wrong `Date` confirms it: each set has expired on arrival. */
   const isMisled = () => setup.dateErrorMs > 0 && conditions.wasSkewed;
   const expected = createExpectedState(next, () => tabs, isStorageSlow);
-  /** When something happened that may cause requests beyond the budget: operations, wake-ups, faults of storage or pages. */
-  const extraCallsAt: number[] = [];
+  const attempts = createAttempts(setup, time, next, tabs, expected, isStorageSlow, conditions, fault);
 
   /** When sessions last forgot which sets had been supplied. */
   let forgottenSeq = 0;
@@ -124,7 +109,10 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   let textsRead = 0;
   /** Whether the service has answered a refresh token, and no page has received the answer. */
   const isAnswerLost = (token: string): boolean =>
-    networkOf().calls.some(({ token: sent, said, deliveredAt }) => sent === token && said && deliveredAt === undefined);
+    networkOf().calls.some(
+      ({ token: sent, said, deliveredAt, fault: why }) =>
+        sent === token && (why === 'tampered' || (said && deliveredAt === undefined)),
+    );
   const tabOf = (call: Call): Tab | undefined => tabs.find(({ page }) => page.owner === call.owner);
   const track = (operation: Operation, tab: Tab, isFenced = false, ran = tab.ran()) =>
     void tracked.push({ operation, tab, ran, isFenced });
@@ -133,30 +121,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   const onSend = (call: Call) => {
     const tab = tabOf(call);
     if (!tab) return;
-    call.budgetOwner = tab.isInMemory ? tab.id : -1;
+    call.attempt = attempts.begin('refresh', tab, () => call.isOver);
     if (!call.sent) return fault(`tab ${tab.id} sends a refresh token that nobody issued`);
     if (!tab.granted) fault(`tab ${tab.id} sends without consent`);
     if (tab.isClosed) fault(`tab ${tab.id} sends after close()`);
     if (tab.isRefreshOff) fault(`tab ${tab.id} refreshes though another owner does`);
-    for (const other of networkOf().pending()) {
-      const of = tabOf(other);
-      if (other === call || !of) continue;
-      // Tabs exclude each other only if both can run and share a store; a lease also needs a store that answers.
-      const areTogether =
-        !of.isHalted &&
-        !of.page.areTimersStopped &&
-        !of.isInMemory &&
-        !tab.isInMemory &&
-        // A lease belongs to one set, depends on a common clock, and ends with any operation, also one that the
-        // other tab does not know of yet.
-        ((setup.locks === 'works' && !conditions.isLockSeized) ||
-          (!isStorageSlow() &&
-            other.seq > conditions.retryLostSeq &&
-            other.token === call.token &&
-            !conditions.wasSet &&
-            !expected.hasUnseen(of, other.seq, setup.channel === 'works')));
-      if (of === tab || areTogether) fault(`tab ${tab.id} sends while a request of tab ${of.id} is in flight`);
-    }
     const { refresh_from: dueAt } = call.sent.wire;
     if (
       !conditions.wasSkewed &&
@@ -166,7 +135,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       // a tab may hold an earlier one with the same token.
       !(
         setup.keepsRefreshToken &&
-        (tab.isInMemory ||
+        (tab.isAlone ||
           isStorageSlow() ||
           conditions.storageFaultyAt > START ||
           isAnswerLost(call.token) ||
@@ -179,12 +148,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     )
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
-    if (!setup.keepsRefreshToken && before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
-      // An opt-out erases the fingerprints: a page that had to wait for consent may supply its set again.
-      const isSupplied = expected.operations.some(
-        (operation) =>
-          operation.kind === 'optout' || (operation.root === call.sent!.root && operation.startSeq > before.seq),
-      );
+    if (!setup.keepsRefreshToken && before && time.nowMs > before.at + 2_000 && !tab.isAlone && !isStorageSlow()) {
+      // After an opt-out, among others, a page that had to wait for consent may supply its set again.
+      const isSupplied =
+        forgottenSeq > before.seq ||
+        expected.operations.some((operation) => operation.root === call.sent!.root && operation.startSeq > before.seq);
       if (!isSupplied) fault(`tab ${tab.id} sends a refresh token again that has been exchanged`);
     }
     return undefined;
@@ -197,17 +165,12 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     if (call.said === 'optout') {
       const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
       track(operation, tab, true);
-      // Sessions erase the fingerprints of supplied sets on an opt-out.
+      // On an opt-out, sessions forget until when earlier sets were valid.
       forgetKnownSets();
     } else if (call.said !== 'ended') {
       expected.liftOptOut(call.seq);
-      const isRecent = (at: number | undefined) => at !== undefined && at > time.nowMs - LOOP_WINDOW_MS;
-      const recent = networkOf().calls.filter(
-        (one) => one.budgetOwner === call.budgetOwner && isRecent(one.deliveredAt) && Object(one.said) === one.said,
-      );
-      if (!isMisled() && recent.length > LOOP_CALLS + extraCallsAt.filter(isRecent).length)
-        fault(`${recent.length} sets fetched within five minutes`);
-      if (tab.isInMemory || isStorageSlow()) return;
+      attempts.noteSet(tab, isMisled());
+      if (tab.isAlone || isStorageSlow()) return;
       const isFenced = expected.operations.some(
         (operation) =>
           operation.startSeq > call.seq || operation.settledSeq === undefined || operation.settledSeq > call.seq,
@@ -254,18 +217,24 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       track(operation, tab, false, ran);
     }
   };
-  /** Whether sessions are certain to recognise a set: it took effect, and few others were supplied since. */
-  const isKnown = (root: number): boolean => {
-    const sets = expected.operations.filter(({ kind }) => kind === 'set');
-    const last = sets.findLast(
-      (operation) => operation.root === root && !operation.isUncertain && operation.settledSeq !== undefined,
+  const endOf = (root: number) => service.descendants(root)[0]!.wire.identity_expires;
+  /** Whether sessions are certain to have accepted a set that ends no earlier than this one. */
+  const isKnown = (root: number): boolean =>
+    expected.operations.some(
+      (operation) =>
+        operation.kind === 'set' &&
+        !operation.isUncertain &&
+        operation.settledSeq !== undefined &&
+        operation.startSeq > forgottenSeq &&
+        endOf(operation.root!) >= endOf(root),
     );
-    if (!last || last.startSeq < forgottenSeq) return false;
-    const since = sets.filter(
-      (operation) => operation.root !== root && (operation.settledSeq ?? next()) > last.startSeq,
-    );
-    return new Set(since.map((operation) => operation.root)).size < REMEMBERED;
-  };
+  /** Whether sessions are certain to accept a new set that is rendered into a page: it ends later than all others. */
+  const isNewest = (root: number): boolean =>
+    service
+      .issued()
+      .every(({ wire }, i, all) =>
+        i === all.length - 1 ? all[i]!.root === root : wire.identity_expires < endOf(root),
+      );
 
   /** Settle tracked operations once enough time has passed. */
   const settleTracked = () => {
@@ -279,7 +248,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
         isFenced &&
         expected.operations.some((other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq);
       // An opt-out answer is certain only from now on.
-      const isSure = !(!expected.isStored() || isOver || tab.isInMemory || isStorageSlow() || isAsked);
+      const isSure = !(isOver || tab.isAlone || isStorageSlow() || isAsked);
       if (isFenced && isSure && operation.settledSeq === undefined) operation.isUncertain = false;
       expected.settle(operation, !isSure);
       if (isSure && operation.kind === 'forget' && !tracked.some((one) => one.tab === tab) && tab.hasLeftTrace())
@@ -287,19 +256,12 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     }
   };
 
-  const checkBudget = () => {
-    if (conditions.outageSince === undefined) return;
-    const from = Math.max(conditions.outageSince + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
-    const excused = extraCallsAt.filter((at) => at > from - MINUTE).length;
-    // A tab that continues in memory has a budget of its own.
-    const made = new Map<number, number>();
-    for (const { at, budgetOwner } of networkOf().calls)
-      if (at > from) made.set(budgetOwner, (made.get(budgetOwner) ?? 0) + 1);
-    for (const [budgetOwner, calls] of made)
-      if (calls > OUTAGE_BUDGET + 4 * excused)
-        fault(
-          `${calls} calls in half an hour of outage (${excused} excused${budgetOwner < 0 ? '' : `, of tab ${budgetOwner} alone`})`,
-        );
+  /** A tab writes a record: after a loss, no change but one of a host brings an identity back. */
+  const onWrite = (tab: Tab, text: string) => {
+    const [, token] = /"advertisingToken":"([^"]*)"/.exec(text) ?? [];
+    const root = token === undefined ? undefined : service.find(token)?.root;
+    if (root !== undefined && expected.isLost(root))
+      fault(`tab ${tab.id} brings set ${root} back into an erased store`);
   };
 
   return {
@@ -316,20 +278,24 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     forgetKnownSets,
     reviseKnownSets,
     isKnown,
+    isNewest,
+    onWrite,
     /** Track an operation that has no promise. */
     track,
     /** Track a page that was rendered with a set that sessions recognise. */
     trackKnownSet: (tab: Tab, root: number) => void knownSets.push({ tab, ran: tab.ran(), root, startSeq: next() }),
-    allowExtraCalls: () => void extraCallsAt.push(time.nowMs),
+    attempts,
+    onAbort: ({ attempt }: Call) => attempt && attempts.abort(attempt),
     /** Record that a use of the store failed: an answer that has arrived may not be stored. */
     fail: () => {
       conditions.storageFaultyAt = time.nowMs;
       rotated.clear();
     },
-    /** Record that the store lost its content. */
-    lose: () => {
+    /** Record that the store has lost its content, after `fromSeq`. */
+    lose: (fromSeq = next()) => {
       conditions.lostAt = time.nowMs;
-      expected.loseAll();
+      expected.loseAll(fromSeq);
+      attempts.allowExtra();
       forgetKnownSets();
       rotated.clear();
     },
@@ -337,7 +303,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     /** Check what no event reports. */
     check: () => {
       settleTracked();
-      checkBudget();
+      attempts.check();
       for (const call of networkOf().pending()) {
         const tab = tabOf(call);
         if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))

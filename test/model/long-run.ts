@@ -6,12 +6,12 @@
  */
 
 import { bundleSession } from './bundle.ts';
-import { DAY, HOUR, MINUTE } from './invariants.ts';
 import { type NetFault, OUTAGES } from './network.ts';
 import { createProfile } from './profile.ts';
 import { createRandom } from './random.ts';
 import { closeAll } from './settle-and-close.ts';
 import type { Tab } from './tab.ts';
+import { DAY, HOUR, MINUTE } from './time.ts';
 
 /** Interval of the measurements, ms. */
 const TICK_MS = 5_000;

@@ -3,25 +3,14 @@
  * not decide whether a request is allowed: the observer does.
  */
 
+import type { Attempt } from './attempts.ts';
 import type { Setup } from './invariants.ts';
 import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Owner, Time } from './time.ts';
 
 /** Temporary failures of network or service. */
-export const OUTAGES = [
-  'offline',
-  'hangs',
-  'bodyHangs',
-  'lost',
-  '408',
-  '425',
-  '429',
-  '429 s',
-  '429 date',
-  '500',
-  '503',
-] as const;
+export const OUTAGES = ['offline', 'hangs', 'bodyHangs', 'lost', '408', '425', '429', '429 s', '500', '503'] as const;
 /** Answers at fault, by the service or by something in its place. */
 export const REFUSALS = ['html', 'garbage', 'tampered', 'sealed nonsense', '401', '404', '418'] as const;
 /** Answers that end the refresh token. */
@@ -41,8 +30,7 @@ export interface Call {
   /** When it was sent, by the true time, epoch ms. */
   readonly at: number;
   readonly seq: number;
-  /** Whose retry budget it counts for: a tab's, or -1 for the tabs that share a store. */
-  budgetOwner: number;
+  attempt?: Attempt;
   fault: NetFault;
   /** The answer of the service, once there is one. */
   said?: 'optout' | 'ended' | Issued | undefined;
@@ -73,7 +61,7 @@ export const createNetwork = (
   service: Service,
   next: () => number,
   { isDateReadable, dateErrorMs }: Setup,
-  observer: { onSend(call: Call): void; onDelivered(call: Call): void },
+  observer: { onSend(call: Call): void; onDelivered(call: Call): void; onAbort(call: Call): void },
 ) => {
   let fault: NetFault = 'none';
   const calls: Call[] = [];
@@ -97,10 +85,6 @@ export const createNetwork = (
     });
     const status = Number.parseInt(why, 10);
     if (why === '429 s') return plain(429, '', { 'retry-after': `${RETRY_AFTER_S}` });
-    if (why === '429 date') {
-      const retryAt = dateMs() + RETRY_AFTER_S * 1000;
-      return plain(429, '', { 'retry-after': new Date(retryAt).toUTCString() });
-    }
     if (status) return plain(status, status < 500 ? { status: 'client_error', message: 'no' } : 'out of order');
     if (why === 'html') return plain(200, '<!doctype html><title>Sign in to the network</title>');
     if (why === 'garbage') return plain(200, 'AAAA');
@@ -149,7 +133,6 @@ export const createNetwork = (
             sent: service.find(token),
             at: time.nowMs,
             seq: next(),
-            budgetOwner: -1,
             fault,
             isOver: false,
           };
@@ -172,7 +155,10 @@ export const createNetwork = (
           calls.push(call);
           pending.set(call, fail);
           observer.onSend(call);
-          signal?.addEventListener('abort', () => fail(signal.reason));
+          signal?.addEventListener('abort', () => {
+            if (!call.isOver) observer.onAbort(call);
+            fail(signal.reason);
+          });
 
           const arrive = async () => {
             if (owner.isGone) return;

@@ -64,6 +64,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
   let deferred: Task[] | undefined;
   let isCached = false;
   let isSuspended = false;
+  let goneAt = Number.POSITIVE_INFINITY;
   let isGone = false;
   let throttleMs = 1000;
   let areTimersStopped = false;
@@ -200,6 +201,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     if (isGone) return;
     ranMs = ran();
     isGone = true;
+    goneAt = time.nowMs;
     timers.clear();
     environment.network.drop(owner);
     environment.channels.drop(owner);
@@ -221,6 +223,10 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     },
     get isGone() {
       return isGone;
+    },
+    /** When it ended, by the true time, epoch ms. */
+    get goneAt() {
+      return goneAt;
     },
     get areTimersStopped() {
       return areTimersStopped;

@@ -7,7 +7,7 @@
 import type { SessionModule } from './bundle.ts';
 import type { Consent } from './consent.ts';
 import type { Operation } from './expected-state.ts';
-import { createChecker, HOUR, type Setup, START } from './invariants.ts';
+import { createChecker, SETTLED_MS, type Setup } from './invariants.ts';
 import { endingBy, type Label, relabel, UNKNOWN } from './labels.ts';
 import { createChannels, createLocks } from './locks-and-channels.ts';
 import { createNetwork, isOutage, type NetFault } from './network.ts';
@@ -17,7 +17,7 @@ import { createRandom } from './random.ts';
 import { createService } from './service.ts';
 import { createStorage, type StorageFault, type StorageIncident } from './storage.ts';
 import { createTab, type Limits, type Tab } from './tab.ts';
-import { createTime } from './time.ts';
+import { createTime, START } from './time.ts';
 
 export const createProfile = (setup: Setup, load: (page: object) => SessionModule) => {
   const random = createRandom(setup.seed);
@@ -28,16 +28,21 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   const tabs: Tab[] = [];
   let tabIds = 0;
   let lagMs = 0;
+  /** When an incident began that is going to lose the content of the store. */
+  let lostFrom: number | undefined;
   const answers: unknown[] = [];
 
   const storage = createStorage(
     time,
     random,
     (error) => fault(`thrown by a handler of a storage event: ${error}`),
-    () => checker.lose(),
+    (isIncident) => {
+      checker.lose(isIncident ? lostFrom : undefined);
+      if (isIncident) lostFrom = undefined;
+    },
   );
   const checker = createChecker({ setup, time, next, service, tabs, storage, network: () => network });
-  const { fault, conditions, expected, allowExtraCalls, track } = checker;
+  const { fault, conditions, expected, attempts, track } = checker;
   const network = createNetwork(time, random, service, next, setup, checker);
 
   const locks = createLocks(time, random, fault);
@@ -61,11 +66,13 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
 
   /** Perform an operation of a host; it settles with its promise. */
   const perform = (tab: Tab, operation: Operation | undefined, what: keyof Limits, call: () => Promise<unknown>) => {
-    allowExtraCalls();
+    attempts.allowExtra();
+    tab.noteHostCall();
     const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
     // A suspended page may see the end of its call long after the fault.
     const wasStorageSlow = checker.isStorageSlow();
-    const isLosing = () => time.nowMs < conditions.lostAt + 1000;
+    const wasAlone = tab.isAlone;
+    const isUnsure = () => wasAlone || tab.isAlone || time.nowMs < conditions.lostAt + 1000;
     let promise: Promise<unknown>;
     try {
       promise = isErasure ? tab.erase(call) : call();
@@ -74,21 +81,21 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     }
     tab.expectSettled(what, tab.limits[what], promise).then(
       () => {
+        attempts.noteChange();
         if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
-        expected.settle(operation, tab.isInMemory || isLosing());
+        expected.settle(operation, isUnsure());
         if (operation.kind === 'optout') checker.forgetKnownSets();
-        // The tab erased a store that it cannot write to: without a channel other tabs cannot learn of the operation.
-        if (tab.isInMemory && setup.channel !== 'works') expected.loseAll();
       },
       (error) => {
+        attempts.noteChange();
         // A store that does not answer: the next page may find the former user.
         const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
         // `signIn` erases first, and rejects for another reason if no set follows.
         const isErased = what === 'signIn' && error?.code !== 'storage_failed';
         if (isErasure && !tab.isClosed && !isStoreFault && !isErased)
           fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
-        if (operation) expected.settle(operation, !isErased || tab.isClosed || tab.isInMemory || isLosing());
+        if (operation) expected.settle(operation, !isErased || tab.isClosed || isUnsure());
       },
     );
     return undefined;
@@ -100,7 +107,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     for (let i = tabs.length - 1; i >= 0; i--) {
       const tab = tabs[i]!;
       if (!tab.page.isGone) continue;
-      allowExtraCalls();
+      attempts.allowExtra();
       tabs.splice(i, 1);
       for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
     }
@@ -115,7 +122,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     }
   };
 
-  const publisher = createPublisher(time, random, service, (issued) => {
+  const publisher = createPublisher(time, random, service, (asker, issued) => {
     const kind = issued ? 'set' : 'optout';
     const operation = expected.begin(kind, -1, {
       ...(issued && { root: issued.root }),
@@ -125,7 +132,12 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       isImplicit: true,
     });
     operation.settledSeq = next();
-    if (!issued) checker.forgetKnownSets();
+    const ran = asker.ran();
+    operation.isPending = () => !asker.page.isGone && asker.ran() < ran + SETTLED_MS;
+    attempts.noteChange();
+    // A set from the host says nothing about the device's clock.
+    if (issued) attempts.noteSet(asker, conditions.wasSkewed);
+    else checker.forgetKnownSets();
   });
 
   /** A page with a label has consent: it ends the record of anybody else. */
@@ -146,14 +158,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     const isOther = typeof tab.label === 'string' && tab.label !== user;
     return setup.hasLabels && (isOther || random.happens(0.5)) ? user : undefined;
   };
-  const provideFor = (tabOf: () => Tab | undefined): typeof publisher.provide => {
-    if (!setup.hasLabels) return publisher.provide;
-    return (request) => {
-      const label = tabOf()?.label;
-      return typeof label === 'string' && publisher.isSignedIn(label)
-        ? publisher.provide(request)
-        : Promise.resolve(null);
-    };
+  const provide: typeof publisher.provide = (tab, request) => {
+    const isForeign = setup.hasLabels && !(typeof tab.label === 'string' && publisher.isSignedIn(tab.label));
+    attempts.noteChange();
+    return isForeign ? Promise.resolve(null) : publisher.provide(tab, request);
   };
 
   const profile = {
@@ -194,21 +202,20 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       removeGone();
       const { visible, root, answer, consent = 'none', refresh = 'auto' } = given;
       const id = tabIds++;
-      allowExtraCalls();
+      attempts.allowExtra();
       const label = setup.hasLabels && !('label' in given) ? drawLabel(root) : given.label;
       // Without consent at once, the page ends the record of others when it has consent: see `consent` below.
       const endsOthers = label !== undefined && (consent === 'none' || consent === 'yes');
       // An opt-out does not wait for the record; a set that sessions know counts where the store has failed.
       const isAlone = answer === undefined || (root !== undefined && !checker.isKnown(root));
       const ending = endsOthers && beginEnding(id, label, root, isAlone);
-      const isAgain = root !== undefined && expected.operations.some((operation) => operation.root === root);
-      // A set that sessions recognise is no operation; one that they have forgotten may be one.
+      // A set that ends no later than one that sessions have accepted is no operation; one that may end later may be one.
       const operation =
         answer === undefined || (root !== undefined && checker.isKnown(root))
           ? undefined
           : root === undefined
             ? expected.begin('optout', id)
-            : expected.begin('set', id, { root, isUncertain: isAgain, ...(label && { label }) });
+            : expected.begin('set', id, { root, isUncertain: !checker.isNewest(root), ...(label && { label }) });
       if (root === undefined && answer !== undefined) checker.forgetKnownSets();
       const tab: Tab = createTab(environment, {
         id,
@@ -218,15 +225,19 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         isRenderedOptOut: answer !== undefined && root === undefined,
         consent,
         refresh,
-        provide: setup.hasProvide ? provideFor(() => tab) : undefined,
+        provide: setup.hasProvide ? provide : undefined,
         label,
         timeoutMs: setup.timeouts && random.pick(setup.timeouts),
         hostStoreFaults: setup.hostStoreFaults,
-        onStoreFault: () => {
-          allowExtraCalls();
+        onStoreFault: (isNew) => {
+          if (isNew) attempts.allowExtra();
           checker.fail();
         },
-        onStoreLoss: checker.lose,
+        onAsk: (asker, isOver) => attempts.begin('provide', asker, isOver),
+        onAskAborted: attempts.abort,
+        onNext: attempts.onNext,
+        onOwnToken: attempts.noteReset,
+        onWrite: checker.onWrite,
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
@@ -293,7 +304,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     },
     consent: (tab: Tab, granted: boolean) => {
       if (!tab.hasConsentOption) return;
-      allowExtraCalls();
+      attempts.allowExtra();
       if (tab.granted && !granted) {
         const operation = expected.begin('forget', tab.id);
         checker.forgetKnownSets();
@@ -309,56 +320,48 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       tab.consent(granted);
     },
     setNetwork: (to: NetFault) => {
-      if (isOutage(to)) conditions.outageSince ??= time.nowMs;
-      else conditions.outageSince = undefined;
+      attempts.setFailing('refresh', isOutage(to));
       network.setFault(to);
     },
     setProvide: (to: ProvideFault) => {
-      allowExtraCalls();
+      attempts.setFailing('provide', to !== 'none' && to !== 'nobody');
       publisher.setFault(to);
     },
     setStorage: (to: StorageFault) => {
       if (to === storage.fault) return;
-      allowExtraCalls();
+      attempts.allowExtra();
       conditions.storageFaultyAt = time.nowMs;
       storage.setFault(to);
     },
     incident: (kind: StorageIncident) => {
-      allowExtraCalls();
+      attempts.allowExtra();
       conditions.storageFaultyAt = time.nowMs;
-      if (kind === 'wiped' || kind === 'deleted' || kind === 'corrupt') {
-        checker.lose();
-      }
-      if (kind === 'badRetry') conditions.retryLostSeq = next();
+      if (kind === 'wiped') checker.lose();
+      else if (kind !== 'lost' && kind !== 'closed') lostFrom ??= next();
       storage.incident(kind, 'model');
     },
     seizeLock: () => {
       if (setup.locks !== 'works') return;
-      allowExtraCalls();
+      attempts.allowExtra();
       conditions.isLockSeized = true;
       locks.seize('model');
     },
     stepClock: (ms: number) => {
-      allowExtraCalls();
+      if (process.env['NOCLOCK'] && ms < 0) return;
+      attempts.allowExtra();
       conditions.skewMs += ms;
       conditions.wasSet = true;
       conditions.wasSkewed ||= Math.abs(conditions.skewMs) > 1000;
-      if (Math.abs(conditions.skewMs) > HOUR) checker.forgetKnownSets();
     },
     sleep: (ms: number) => {
-      allowExtraCalls();
+      attempts.allowExtra();
       network.cut();
       if (setup.stopsAsleep) lagMs += ms;
       time.sleep(ms, setup.stopsAsleep);
       for (const { page } of tabs) page.slept(ms);
     },
     online: () => {
-      allowExtraCalls();
       for (const tab of tabs) if (isRunning(tab)) tab.page.online();
-    },
-    wake: (how: () => unknown) => {
-      allowExtraCalls();
-      how();
     },
     check,
     isRunning,

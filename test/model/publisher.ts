@@ -1,8 +1,9 @@
 /** The publisher's server, as the `provide` option asks it for sets, and its faults. It does not know the session. */
 
-import type { SessionOptions } from '../../src/session/index.ts';
+import type { ProvideOption, ProvideRequest } from '../../src/session/index.ts';
 import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
+import type { Tab } from './tab.ts';
 import type { Time } from './time.ts';
 
 /** `nobody`: it answers 204. `hangs`: it never answers, even if aborted. */
@@ -12,26 +13,26 @@ export type ProvideFault = 'none' | (typeof PROVIDE_FAULTS)[number];
 /**
  * Build the publisher's server.
  *
- * @param onAnswer  called with each answer: a set, or undefined for an opt-out.
+ * @param onAnswer  called with each answer to a page: a set, or undefined for an opt-out.
  */
 export const createPublisher = (
   time: Time,
   random: Random,
   service: Service,
-  onAnswer: (issued: Issued | undefined) => void,
+  onAnswer: (asker: Tab, issued: Issued | undefined) => void,
 ) => {
   let fault: ProvideFault = 'none';
   let calls = 0;
   /** The user who is signed in. */
   let signedIn: string | undefined;
 
-  const answer = async (user: string): Promise<unknown> => {
+  const answer = async (asker: Tab, user: string): Promise<unknown> => {
     const { answer, issued } = await service.generate(user);
-    onAnswer(issued);
+    onAnswer(asker, issued);
     return answer;
   };
 
-  const provide: NonNullable<SessionOptions['provide']> = ({ signal }) => {
+  const provide = (asker: Tab, { signal }: ProvideRequest): ReturnType<ProvideOption> => {
     calls++;
     if (fault === 'throws') throw new Error('injected fault');
     const user = signedIn;
@@ -46,7 +47,7 @@ export const createPublisher = (
         else if (!user) resolve(null);
         else
           void time.outside(
-            answer(user).then((set) => void time.after(random.integer(5, 100), () => resolve(set as never))),
+            answer(asker, user).then((set) => void time.after(random.integer(5, 100), () => resolve(set as never))),
           );
       });
     });

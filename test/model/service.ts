@@ -108,6 +108,8 @@ export const createService = (
   return {
     /** Find an issued set by its advertising token or its refresh token. */
     find: (token: string): Issued | undefined => byToken.get(token) ?? byRefreshToken.get(token),
+    /** All sets. */
+    issued: (): Issued[] => [...byToken.values()],
     /** A generated set and all sets that descend from it. */
     descendants: (root: number | undefined): Issued[] => [...byToken.values()].filter((issued) => issued.root === root),
     /** Generate a set for a user; an opted-out user has none. */

@@ -3,11 +3,11 @@
  * leave nothing behind (`closeAll`).
  */
 
-import { MINUTE } from './invariants.ts';
 import { mayShow } from './labels.ts';
 import { isRefusal } from './network.ts';
 import type { Profile } from './profile.ts';
 import type { Tab } from './tab.ts';
+import { MINUTE } from './time.ts';
 
 const describe = ({ service }: Profile, tab: Tab): string => {
   const { phase, lastError, waitingFor, clockOffsetMs } = tab.session.state;
@@ -33,15 +33,14 @@ export const converge = async (profile: Profile): Promise<void> => {
   }
   await profile.pass(5_000, 'after all faults have ended');
   for (const { page } of tabs) {
-    // Without a channel, a tab reads the store when it becomes visible.
-    if (setup.channel !== 'works') page.hide();
+    // Without a message, as after a loss of the store, a tab reads it when it becomes visible.
+    page.hide();
     page.show();
   }
   await profile.pass(12 * MINUTE, 'after all faults have ended');
   const callsBefore = publisher.calls();
   const last = profile.open({ visible: true, label: undefined });
-  // A lock that another script holds is waited for, then ignored.
-  await profile.pass(profile.conditions.isLockSeized ? 30_000 : 5_000, 'after all faults have ended');
+  await profile.pass(5_000, 'after all faults have ended');
   if (setup.channel !== 'works') {
     for (const { page } of tabs) {
       page.hide();
@@ -49,9 +48,7 @@ export const converge = async (profile: Profile): Promise<void> => {
     }
     await profile.pass(5_000, 'after all faults have ended');
   }
-  const together = tabs.filter(
-    (tab) => isRunning(tab) && tab.granted && !tab.isInMemory && mayShow(tab.label, expected),
-  );
+  const together = tabs.filter((tab) => isRunning(tab) && tab.granted && !tab.isAlone && mayShow(tab.label, expected));
   for (const tab of together) tab.readToken('at the end');
   // Without a channel a tab does not learn of a rotation: tabs may hold different descendants of one set.
   const shown = new Set(
@@ -59,12 +56,7 @@ export const converge = async (profile: Profile): Promise<void> => {
       setup.channel === 'works' || !token ? token : service.find(token)?.root,
     ),
   );
-  if (
-    shown.size > 1 &&
-    !last.isInMemory &&
-    expected.isStored() &&
-    expected.inForce().every(({ isUncertain }) => !isUncertain)
-  )
+  if (shown.size > 1 && !last.isAlone && expected.inForce().every(({ isUncertain }) => !isUncertain))
     fault(`tabs do not agree: ${together.map((tab) => describe(profile, tab)).join('; ')}`);
   // A set that still waits for consent has not taken effect; a logout and an opt-out do not wait.
   const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
@@ -77,17 +69,9 @@ export const converge = async (profile: Profile): Promise<void> => {
   // A page without refreshes may have left a set behind the opt-out. The last page has sent it, and the service has refused it: only
   // the page can supply another.
   const wasHeldRefused = last.session.state.lastError?.code === 'opted_out';
-  if (
-    asks &&
-    hasLeft &&
-    !wasHeldRefused &&
-    !last.isInMemory &&
-    expected.isStored() &&
-    publisher.calls() === callsBefore
-  )
+  if (asks && hasLeft && !wasHeldRefused && !last.isAlone && publisher.calls() === callsBefore)
     fault(`\`provide\` is not asked after ${latest.map(({ kind }) => kind).join(' or ')}: ${describe(profile, last)}`);
-  const isDue =
-    latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;
+  const isDue = latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isAlone;
   const wasEnded = network.calls.some(
     ({ said, sent }) => (said === 'ended' || said === 'optout') && sent?.root === only?.root,
   );
@@ -99,7 +83,7 @@ export const converge = async (profile: Profile): Promise<void> => {
   const all = together.map((tab) => describe(profile, tab)).join('; ');
   if (shown.has(undefined)) fault(`no token, though set ${only!.root} is in force: ${all}`);
   const dueAt = service.find(last.shown ?? '')?.wire.refresh_from ?? Number.POSITIVE_INFINITY;
-  // Back-off after an outage lasts two minutes at most. By a `Date` of the future a set is due on arrival, and refreshed half-way.
+  // Back-off after an outage lasts five minutes at most. By a `Date` of the future a set is due on arrival, and refreshed half-way.
   const isClockKnown = !profile.conditions.wasSkewed && setup.dateErrorMs <= 0;
   if (isClockKnown && time.nowMs > dueAt + 10 * MINUTE && together.some(isRefreshing))
     fault(`set ${only!.root} is not refreshed although it is due: ${all}`);

@@ -33,10 +33,10 @@ export type StorageFault =
  * A fault that happens at one instant and has lasting effects.
  *
  * - `lost`: every open connection fails at its next use. `closed`: the browser closes all connections.
- * - `wiped`, `deleted`: the data of the site, or the database, is deleted. `corrupt`: the record is replaced by an invalid one.
- * - `badRetry`: the retry state of the record, and nothing else, is replaced by an invalid one.
+ * - `wiped`, `deleted`: the data of the site, or the database, is deleted. `emptied`: the table of the database is deleted.
+ * - `corrupt`: the record is replaced by an invalid one. `damaged`: one number in it is, and nothing else.
  */
-export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt' | 'badRetry';
+export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'emptied' | 'corrupt' | 'damaged';
 
 // One copy for all profiles, which run one at a time.
 let take: (task: () => void) => void = () => {};
@@ -58,39 +58,52 @@ const GARBAGE: readonly unknown[] = [
   'garbage',
   42,
   { v: 99 },
-  { v: 1, generation: 'many', baseUrl: 'https://operator.example', offsetMs: 0 },
-  { v: 1, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { advertisingToken: 'x' } },
+  { v: 1, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0 },
+  { v: 2, generation: 'many', baseUrl: 'https://operator.example', offsetMs: 0 },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { advertisingToken: 'x' } },
   { v: 2, generation: 2 ** 60, baseUrl: 'https://operator.example', offsetMs: 0 },
   { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: Number.NaN },
-  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, fingerprints: 'abc' },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, acceptedUntil: 'abc' },
   { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { refreshToken: 7 } },
   [],
 ];
 
-/** Invalid numbers, for the members of a retry state. */
-const BAD_NUMBERS: readonly unknown[] = [
-  Number.NaN,
-  Number.POSITIVE_INFINITY,
-  1e300,
-  -1,
-  '5',
-  'soon',
-  null,
-  undefined,
-  7n,
-  {},
-];
-const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'leaseMs', 'waitMs', 'retryAfterMs'];
+/** What is no number, or no plausible one. */
+const BAD_NUMBERS: readonly unknown[] = [Number.NaN, Number.POSITIVE_INFINITY, 1e300, '5', 'soon', null, 7n, {}];
 
-/** Called when a page uses its storage; `text` is the JSON that it writes. */
-export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
+/** Replace one number in an object. */
+const spoil = (given: Record<string, unknown>, random: Random): object => {
+  const numbers = Object.keys(given).filter((name) => typeof given[name] === 'number' && name !== 'id');
+  return { ...given, [random.pick(numbers)]: random.pick(BAD_NUMBERS) };
+};
+/** Replace one number of a record, of its retry state or of its lease. */
+const damage = (record: Record<string, Record<string, unknown>>, random: Random): object => {
+  const part = random.pick(['record', 'retry', 'lease']);
+  if (part === 'record') return spoil(record, random);
+  return { ...record, [part]: record[part] ? spoil(record[part], random) : {} };
+};
 
-/** @param onLoss  called when the record is lost: by an incident, or erased by a page that cannot write another. */
-export const createStorage = (time: Time, random: Random, onThrow: (error: unknown) => void, onLoss: () => void) => {
+/**
+ * Called when a page uses its storage; `text` is the JSON that it writes.
+ *
+ * @param isVoid  the database has been deleted meanwhile.
+ * @returns whether the page erases what is in a store that has failed.
+ */
+export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string, isVoid?: boolean) => boolean;
+
+/** @param onLoss  called when the record is lost: by an incident, or erased by a page whose store has failed. */
+export const createStorage = (
+  time: Time,
+  random: Random,
+  onThrow: (error: unknown) => void,
+  onLoss: (isIncident: boolean) => void,
+) => {
   databases ??= loadDatabases((task) => take(task));
   const { IDBFactory } = databases;
   let fault: StorageFault = 'none';
   let factory = new IDBFactory();
+  /** How often the database was deleted. */
+  let deletions = 0;
   /** Tasks of the database that wait until a hang ends. */
   let held: (() => void)[] = [];
   /** Time of the latest task; tasks keep their order. */
@@ -170,7 +183,12 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
       time.after(random.integer(0, 5), () => call(request, 'error'), owner);
       return request;
     };
-    const wrapTable = (real: IDBObjectStore, transaction: unknown, abort: (name: string) => void) => ({
+    const wrapTable = (
+      real: IDBObjectStore,
+      transaction: unknown,
+      isVoid: () => boolean,
+      abort: (name: string) => void,
+    ) => ({
       name: real.name,
       transaction,
       get: (key: IDBValidKey) => {
@@ -179,7 +197,8 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
         return wrapRequest(real.get(key));
       },
       put: (value: unknown, key: IDBValidKey) => {
-        onUse('writes', JSON.stringify(value) ?? '');
+        const isErasure = onUse('writes', JSON.stringify(value) ?? '', isVoid());
+        if (isErasure) real.transaction.addEventListener('complete', () => onLoss(false));
         if (fault === 'full') {
           abort('QuotaExceededError');
           return failing('QuotaExceededError');
@@ -189,12 +208,12 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
       },
       delete: (key: IDBValidKey) => {
         onUse('erases');
-        if (fault === 'full') onLoss();
+        real.transaction.addEventListener('complete', () => onLoss(false));
         return wrapRequest(real.delete(key));
       },
       clear: () => wrapRequest(real.clear()),
     });
-    const wrapTransaction = (real: IDBTransaction) => {
+    const wrapTransaction = (real: IDBTransaction, isVoid: () => boolean) => {
       let ownError: DOMException | undefined;
       const transaction = {
         oncomplete: null,
@@ -205,7 +224,7 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
         },
         mode: real.mode,
         objectStore: (name: string) =>
-          wrapTable(real.objectStore(name), transaction, (why) => {
+          wrapTable(real.objectStore(name), transaction, isVoid, (why) => {
             ownError = new DOMException('injected fault', why);
             try {
               real.abort();
@@ -224,6 +243,7 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
     };
     const wrapDatabase = (real: IDBDatabase, from: IDBFactory) => {
       let isLost = false;
+      const before = deletions;
       const db = {
         name: real.name,
         version: real.version,
@@ -235,7 +255,7 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
         createObjectStore: (name: string) => real.createObjectStore(name),
         transaction: (names: string | string[], mode?: IDBTransactionMode) => {
           if (isLost) throw new DOMException('Connection lost', 'InvalidStateError');
-          return wrapTransaction(real.transaction(names, mode));
+          return wrapTransaction(real.transaction(names, mode), () => deletions > before);
         },
         close: () => {
           real.close();
@@ -324,33 +344,30 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
     },
     incident: (kind: StorageIncident, name: string) => {
       if (kind === 'lost') for (const { lose } of connections) lose();
-      else if (kind === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
-      else if (kind === 'badRetry') {
-        const request = factory.open(name);
-        request.onupgradeneeded = () => request.result.createObjectStore('session');
-        request.onsuccess = () => {
-          const db = request.result;
-          const table = db.transaction('session', 'readwrite').objectStore('session');
-          const reading = table.get('session');
-          reading.onsuccess = () => {
-            const record = reading.result as { set?: unknown; retry?: object } | undefined;
-            const valid = Object.fromEntries(RETRY_NUMBERS.map((member) => [member, 0]));
-            const bad = { [random.pick(RETRY_NUMBERS)]: random.pick(BAD_NUMBERS) };
-            const retry = { isRunning: false, ...valid, startedAt: time.nowMs - 1000, ...record?.retry, ...bad };
-            if (record?.set) table.put({ ...record, retry }, 'session');
-          };
-          db.close();
+      else if (kind === 'deleted' || kind === 'emptied')
+        factory.deleteDatabase(name).onsuccess = () => {
+          deletions++;
+          onLoss(true);
+          if (kind === 'emptied')
+            factory.open(name).onsuccess = ({ target }) => (target as IDBOpenDBRequest).result.close();
         };
-      } else if (kind === 'corrupt') {
+      else if (kind === 'corrupt' || kind === 'damaged') {
         const request = factory.open(name);
         request.onupgradeneeded = () => request.result.createObjectStore('session');
         request.onsuccess = () => {
           const db = request.result;
-          const transaction = db.transaction('session', 'readwrite');
-          transaction.objectStore('session').put(random.pick(GARBAGE), 'session');
-          // Reported on completion: a hanging storage delays it.
-          transaction.oncomplete = onLoss;
+          const hasTable = db.objectStoreNames.contains('session');
+          const transaction = hasTable && db.transaction('session', 'readwrite');
           db.close();
+          if (!transaction) return;
+          const table = transaction.objectStore('session');
+          table.get('session').onsuccess = ({ target }) => {
+            const record = (target as IDBRequest).result as Parameters<typeof damage>[0] | undefined;
+            if (kind === 'damaged' && !record) return;
+            table.put(kind === 'damaged' ? damage(record!, random) : random.pick(GARBAGE), 'session');
+            // Reported on completion: a hanging storage delays it.
+            transaction.oncomplete = () => onLoss(true);
+          };
         };
       } else {
         // The browser closes the connections, or deletes all data of the site.
@@ -359,7 +376,10 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
           tell();
         }
         connections.clear();
-        if (kind === 'wiped') factory = new IDBFactory();
+        if (kind === 'wiped') {
+          factory = new IDBFactory();
+          deletions++;
+        }
       }
     },
   };

@@ -3,7 +3,8 @@
  * checked here concerns one tab; `invariants.ts` checks what tabs do together.
  */
 
-import type { Session, SessionEvents, SessionOptions } from '../../src/session/index.ts';
+import type { NextStep, ProvideOption, ProvideRequest, Session, SessionEvents } from '../../src/session/index.ts';
+import type { Attempt } from './attempts.ts';
 import { type Consent, createConsentTool } from './consent.ts';
 import type { TabView } from './expected-state.ts';
 import { createHostStore, type HostStoreFault } from './host-store.ts';
@@ -27,16 +28,24 @@ export interface TabOptions {
   readonly isRenderedOptOut: boolean;
   readonly consent: Consent;
   readonly refresh: 'auto' | 'off';
-  readonly provide?: SessionOptions['provide'];
+  readonly provide: ((tab: Tab, request: ProvideRequest) => ReturnType<ProvideOption>) | undefined;
   readonly label?: Label;
   readonly timeoutMs?: number | undefined;
   /** The page brings a store of its own, whose changes fail in these ways. */
   readonly hostStoreFaults?: readonly HostStoreFault[] | undefined;
-  /** Called when that store fails, and when it has erased the record. */
-  readonly onStoreFault: () => void;
-  readonly onStoreLoss: () => void;
+  /** Called when that store fails; `isNew`: it does not go on lying. */
+  readonly onStoreFault: (isNew: boolean) => void;
+  /** Called when the page calls `provide`, and when it aborts that call. */
+  readonly onAsk: (tab: Tab, isOver: () => boolean) => Attempt;
+  readonly onAskAborted: (attempt: Attempt) => void;
+  /** Called with each value of `state.next`. `startedAt`: of the last attempt. */
+  readonly onNext: (tab: Tab, next: NextStep, startedAt: number) => void;
+  /** Called with each record that the page writes. */
+  readonly onWrite: (tab: Tab, text: string) => void;
   /** Called with each violation. */
   readonly onFault: (what: string) => void;
+  /** Called when the tab emits a token that it has brought itself. */
+  readonly onOwnToken: (tab: Tab) => void;
   /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
   readonly isWritten: (token: string) => boolean;
@@ -61,22 +70,29 @@ const SHARED = ['indexeddb', 'host'];
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
 /** Fields of a record that contain personal data. */
-const PERSONAL_FIELD = /"(set|fingerprints|receivedAt|clearedAt|retry)":/;
+const PERSONAL_FIELD = /"(set|user|lease|retry)":|"(receivedAt|acceptedUntil|clearedAt)":[^0]/;
 /** Fields that no erasure writes: a logout that was called before the withdrawal may still write the other ones. */
-const SET_FIELD = /"(set|receivedAt|retry)":/;
+const SET_FIELD = /"(set|lease|retry)":|"receivedAt":[^0]/;
 
 export const createTab = (environment: PageEnvironment, options: TabOptions) => {
   const { id, listenerKind, onFault, timeoutMs = 10_000 } = options;
   const limits = limitsOf(timeoutMs);
   let { label } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
-  const onUse: OnUse = (use, text = '') => {
+  const onUse: OnUse = (use, text = '', isVoid = false) => {
     // A logout and an opt-out are recorded without consent, by an update that erases.
     // Of one that was given up on because the store hung, the read happens when the store answers; nothing is written then.
     const mayErase = (erasures > 0 || (hasErased && use === 'reads')) && !SET_FIELD.test(text);
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY && !mayErase) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
     if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
+    if (use === 'writes' && !isVoid) options.onWrite(tab, text);
+    // The tombstone of an opt-out stays.
+    const isErasure = hasStoreFailed && (use === 'erases' || use === 'writes');
+    if (isErasure && SET_FIELD.test(text)) fault('writes to a store that has failed');
+    // Each call of the host erases once; where the connection is lost, again.
+    if (isErasure && ++erased > 2 * hostCalls) fault('erases a failed store without a call of the host');
+    return isErasure;
   };
   const page = createPage(environment, options.visible, onUse);
   const consentTool = createConsentTool(options.consent, page.ran);
@@ -89,6 +105,17 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   /** Number of logouts and opt-outs whose write may be in progress. */
   let erasures = options.isRenderedOptOut ? 1 : 0;
   let thaws = 0;
+  /** Calls of the host that change the record, those of the options included. */
+  let hostCalls = 2;
+  /** The session has replaced its store by memory, and how often it has erased that store since. */
+  let hasStoreFailed = false;
+  let erased = 0;
+  /** Whether the store of the host has only pretended to make the last change, or any. */
+  let isLying = false;
+  let hasLied = false;
+  /** When the last attempt began. */
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let isCreated = false;
   const events: EmittedEvent[] = [];
   const secondEvents: EmittedEvent[] = [];
   /** The token that was emitted last. */
@@ -113,14 +140,35 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const { code } = page;
   const { random } = environment;
   const hostStore = (faults: readonly HostStoreFault[]) =>
-    createHostStore(
-      code.indexedDbStore('model'),
-      random,
-      faults,
-      random.happens(0.5) ? code.memoryStore : undefined,
-      options.onStoreFault,
-      options.onStoreLoss,
-    );
+    createHostStore(code.indexedDbStore('model'), random, faults, {
+      onFault: () => options.onStoreFault(true),
+      onChange: (isLie) => {
+        isLying = isLie;
+        hasLied ||= isLie;
+        if (isLie) options.onStoreFault(false);
+      },
+    });
+  /** Ask the publisher's server. */
+  const provide: ProvideOption = (request) => {
+    if (!consentTool.granted) fault('asks for a set without consent');
+    if (isClosed) fault('asks for a set after close()');
+    const { signal } = request;
+    let isOver = false;
+    const attempt = options.onAsk(tab, () => isOver || signal.aborted);
+    const end = () => {
+      isOver = true;
+      asked.delete(signal);
+    };
+    signal.addEventListener('abort', () => !isOver && options.onAskAborted(attempt));
+    asked.add(signal);
+    if (listenerKind === 'reenters') reenter();
+    try {
+      return options.provide!(tab, request).finally(end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
   const session: Session = code.createSession({
     baseUrl: BASE_URL,
     name: 'model',
@@ -128,21 +176,14 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     ...(label !== undefined && { user: label }),
     ...(options.hostStoreFaults && { store: hostStore(options.hostStoreFaults) }),
     tokens: options.tokens as never,
-    provide:
-      options.provide &&
-      ((request) => {
-        if (!consentTool.granted) fault('asks for a set without consent');
-        if (isClosed) fault('asks for a set after close()');
-        const { signal } = request;
-        if (listenerKind === 'reenters') reenter();
-        const answer = options.provide!(request);
-        asked.add(signal);
-        return answer.finally(() => asked.delete(signal));
-      }),
+    provide: options.provide && provide,
     consent: consentTool.option,
     refresh: options.refresh,
     logger: {
-      debug: () => {
+      debug: (_, what) => {
+        const said = Object(what) as Partial<NextStep>;
+        if (said.reason === 'in_progress' && said.at !== undefined) startedAt = said.at;
+        if (said.action && isCreated) options.onNext(tab, said as NextStep, startedAt);
         if (listenerKind === 'reenters') void session.state;
         if (listenerKind === 'throws') throw new Error('thrown by the logger of the host');
         if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by the logger of the host'));
@@ -207,11 +248,13 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   };
 
   const handlers = {
-    token: ({ advertisingToken, expiresAt }: SessionEvents['token']) => {
+    token: ({ advertisingToken, expiresAt, cause }: SessionEvents['token']) => {
+      if (cause !== 'tab' && cause !== 'load') options.onOwnToken(tab);
       if (advertisingToken === emittedToken) fault('the same token is emitted twice');
       emittedToken = lastToken = advertisingToken;
       isOptOutEmitted = isExpiryEmitted = isTokenWithdrawn = false;
-      if (SHARED.includes(session.state.persistence) && !options.isWritten(advertisingToken))
+      // What a store that lies has not written, another may have.
+      if (SHARED.includes(session.state.persistence) && !hasLied && !options.isWritten(advertisingToken))
         fault('a token is emitted that was never written');
       if (!(expiresAt > 0)) fault('a token is emitted without its expiry');
       options.onToken(tab, advertisingToken, 'emitted');
@@ -249,9 +292,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   for (const event of ['token', 'expired', 'optout', 'needsTokens', 'error'] as const)
     session.on(event, (payload: unknown) => void secondEvents.push([event, detailOf(event, payload)]));
 
+  const wasShared = SHARED.includes(session.state.persistence);
   let shown: string | undefined;
   session.subscribe(() => {
     shown = session.advertisingToken;
+    hasStoreFailed ||= wasShared && !SHARED.includes(session.state.persistence);
     // After a logout, which emits nothing, the same token may be emitted again.
     if (!shown) emittedToken = undefined;
     // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.
@@ -293,12 +338,19 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     get thaws() {
       return thaws;
     },
-    get isInMemory() {
+    /** It shares nothing with other tabs: it continues in memory, or its store lies. */
+    get isAlone(): boolean {
+      return tab.isInMemory || isLying;
+    },
+    get isInMemory(): boolean {
       // After withdrawal and close() the store must still be erased, so the state before close() counts.
       if (isClosed && consentTool.isWithdrawn) return wasInMemory;
       return !SHARED.includes(session.state.persistence);
     },
+    timeoutMs,
     ran: page.ran,
+    /** The host makes a call that changes the record. */
+    noteHostCall: () => void hostCalls++,
     /** Whether the page can run. */
     get isRunning() {
       return !page.isGone && !page.isFrozen;
@@ -343,6 +395,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (!page.isGone) tab.readToken('after a thaw');
     },
     consent: (next: boolean) => {
+      hostCalls++;
       // A session without consent forgets everything, so an opt-out may be emitted again afterwards.
       if (!next) isOptOutEmitted = false;
       if (next !== consentTool.granted) hasErasedSince = false;
@@ -377,6 +430,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
         fault('listeners receive different events');
     },
   } satisfies TabView & Record<string, unknown>;
+  isCreated = true;
   expectSettled('ready', limits.ready, session.ready).catch(() => fault('ready rejects'));
   return tab;
 };

@@ -5,6 +5,11 @@
  * It does not know what a page is: the owner of a task says whether it can run.
  */
 
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+export const START = Date.UTC(2030, 0, 15, 12);
+
 // Captured before a test replaces the timers.
 const macrotask = setImmediate;
 

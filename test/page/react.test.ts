@@ -364,6 +364,8 @@ describe('a provider', () => {
     };
     await settle();
     const former = await check();
+    // A set that expires later than the former user's.
+    vi.setSystemTime(Date.now() + 1_000);
     const other = { ...first, user: 'account-b', tokens: await fixture.answerFor('other@example.com') };
     await act(async () => root.render(appOf(other)));
     await settle();

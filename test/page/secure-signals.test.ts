@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
+import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
@@ -11,6 +12,7 @@ const UID2 = 'uidapi.com';
 let fixture: ReturnType<typeof createOperatorFixture>;
 beforeEach(() => {
   useFakeClock();
+  localStorage.clear();
   fixture = createOperatorFixture();
 });
 afterEach(() => {
@@ -19,6 +21,9 @@ afterEach(() => {
   leavePage();
 });
 
+/** Open a session whose store outlives the page, unless the options contain another one. */
+const open = (options: Partial<SessionOptions> = {}) =>
+  fixture.open({ store: { ...memoryStore(), kind: 'device' }, ...options });
 const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
 describe('the provider', () => {
@@ -31,7 +36,7 @@ describe('the provider', () => {
     ['session loaded, adapter, GPT', ['ready', 'connect', 'gpt']],
   ])('%s: is pushed once, with the token', async (_, order) => {
     const gpt = createGpt();
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     const steps: Record<string, () => unknown> = {
       gpt: gpt.load,
       connect: () => connectSecureSignals(session),
@@ -44,7 +49,7 @@ describe('the provider', () => {
   });
 
   test("Google's snippet, in either of its forms, works after the adapter", async () => {
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     for (const snippet of [
       'window.googletag = window.googletag || {cmd: []}; googletag.cmd.push(() => {})',
       'window.googletag ||= {}; googletag.cmd ||= []; googletag.cmd.push(() => {})',
@@ -61,7 +66,7 @@ describe('the provider', () => {
   test('is not pushed again by refreshes, reconnections or a second copy of the file', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     const disconnect = connectSecureSignals(session);
     await fixture.advance(60 * MINUTE);
     expect(fixture.requests.length).toBeGreaterThan(2);
@@ -77,7 +82,7 @@ describe('the provider', () => {
   test('is not pushed after a disconnection that comes before the session is loaded', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session)();
     await session.ready;
     await fixture.settle();
@@ -89,7 +94,7 @@ describe('the provider', () => {
     Object.assign(window, {
       googletag: { secureSignalProviders: [{ id: UID2, collectorFunction: async () => 'theirs' }] },
     });
-    connectSecureSignals(fixture.open().session);
+    connectSecureSignals(open().session);
     gpt.load();
     expect(gpt.pushes).toEqual([UID2]);
   });
@@ -115,7 +120,7 @@ describe('the provider', () => {
       const clearAllCache = vi.fn();
       Object.assign(window, { googletag, google: { ima: { secureSignals: { clearAllCache } } } });
       onTestFinished(() => void Reflect.deleteProperty(window, 'google'));
-      const { session } = fixture.open({ tokens: await userOf('user') });
+      const { session } = open({ tokens: await userOf('user') });
       const disconnect = connectSecureSignals(session);
       await session.ready;
       clearAllCache.mockClear();
@@ -130,7 +135,7 @@ describe('the provider', () => {
 
   test('a queue of GPT that the page replaces after the adapter still gets the provider', async () => {
     const gpt = createGpt();
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session);
     Object.assign(window, { googletag: { cmd: [] } });
     await session.ready;
@@ -148,7 +153,7 @@ describe('the provider', () => {
     // What `window.tesseraSignals` is in a browser.
     Object.defineProperty(window, 'tesseraSignals', { value: element, configurable: true });
     onTestFinished(() => void Reflect.deleteProperty(window, 'tesseraSignals'));
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session, { register: false });
     await session.ready;
     await fixture.settle();
@@ -159,7 +164,7 @@ describe('the provider', () => {
   test('is separate for UID2, EUID and each network code', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open();
+    const { session } = open();
     connectSecureSignals(session);
     connectSecureSignals(session, { name: 'euid' });
     connectSecureSignals(session, { networkCode: '12345' });
@@ -170,7 +175,7 @@ describe('the provider', () => {
   test('is not pushed with register: false; the global function resolves with the token', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session, { register: false });
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     expect(gpt.pushes).toEqual([]);
@@ -182,7 +187,7 @@ describe('the collector', () => {
   test('is pending until there is a token, then resolves with it', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open();
+    const { session } = open();
     connectSecureSignals(session);
     await session.ready;
     await fixture.advance(DAY);
@@ -196,7 +201,7 @@ describe('the collector', () => {
   test('neither rejects nor resolves without a token: outage, opt-out, close', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = fixture.open({ provide: () => Promise.reject(new Error('down')) });
+    const { session } = open({ provide: () => Promise.reject(new Error('down')) });
     connectSecureSignals(session);
     await fixture.advance(60 * MINUTE);
     await session.setTokens({ status: 'optout' });
@@ -206,7 +211,7 @@ describe('the collector', () => {
   });
 
   test('is pending after a disconnection, and resolves with the next connection', async () => {
-    const { session } = fixture.open({ tokens: await userOf('user') });
+    const { session } = open({ tokens: await userOf('user') });
     await session.ready;
     await fixture.settle();
     connectSecureSignals(session)();
@@ -221,8 +226,8 @@ describe('the collector', () => {
   test('resolves with the token of a session that is connected later', async () => {
     const gpt = createGpt();
     gpt.load();
-    connectSecureSignals(fixture.open().session)();
-    const { session } = fixture.open();
+    connectSecureSignals(open().session)();
+    const { session } = open();
     connectSecureSignals(session);
     await session.setTokens(await userOf('user'));
     await fixture.settle();
@@ -232,7 +237,7 @@ describe('the collector', () => {
 
 test('a collector that is called just after the page is restored resolves once the token is known again', async () => {
   createGpt();
-  const { session } = fixture.open({ tokens: await userOf('user') });
+  const { session } = open({ tokens: await userOf('user') });
   await session.ready;
   await fixture.settle();
   connectSecureSignals(session);
@@ -247,10 +252,10 @@ test('a collector that is called just after the page is restored resolves once t
 
 describe('Google’s cache, after a page without the adapter', () => {
   /** The user's signal is cached on one page; the next page, without the adapter, does `act`; a third page has it again. */
-  const visitThreePages = async (act: (session: ReturnType<typeof fixture.open>['session']) => unknown) => {
+  const visitThreePages = async (act: (session: ReturnType<typeof open>['session']) => unknown) => {
     const first = createGpt();
     first.load();
-    const { session, store } = fixture.open({ tokens: await userOf('user') });
+    const { session, store } = open({ tokens: await userOf('user') });
     connectSecureSignals(session);
     await session.ready;
     await fixture.settle();
@@ -259,7 +264,7 @@ describe('Google’s cache, after a page without the adapter', () => {
     session.close();
     leavePage();
 
-    const second = fixture.open({ store });
+    const second = open({ store });
     await second.session.ready;
     await act(second.session);
     await fixture.settle();
@@ -267,14 +272,14 @@ describe('Google’s cache, after a page without the adapter', () => {
 
     const gpt = createGpt(first.cache);
     gpt.load();
-    const third = fixture.open({ store });
+    const third = open({ store });
     connectSecureSignals(third.session);
     await third.session.ready;
     await fixture.settle();
     return { gpt, signal, session: third.session };
   };
 
-  test.each<readonly [sentence: string, act: (session: ReturnType<typeof fixture.open>['session']) => unknown]>([
+  test.each<readonly [sentence: string, act: (session: ReturnType<typeof open>['session']) => unknown]>([
     ['a switch of user', async (session) => session.setTokens(await userOf('other'))],
     ['a logout', (session) => session.clear()],
     ['a logout that forgets the sets', (session) => session.clear({ forget: true })],
@@ -296,14 +301,57 @@ describe('Google’s cache, after a page without the adapter', () => {
     const { gpt } = await visitThreePages((session) => session.clear());
     expect(gpt.calls).toEqual(['clear', 'push']);
   });
+
+  test.each(['', '1 ', '-1', 'NaN', '{"generation":1}', '9'.repeat(40)])(
+    'is cleared at most once if another script has stored %j in place of the adapter’s memory',
+    async (text) => {
+      const { gpt, session } = await visitThreePages(() => {
+        for (const key of Object.keys(localStorage)) localStorage.setItem(key, text);
+      });
+      expect(gpt.cleared()).toBe(text ? 1 : 0);
+      expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    },
+  );
+});
+
+describe('Google’s cache, with a session in memory', () => {
+  const visit = async (cache: ReturnType<typeof createGpt>['cache'], name: string, connectsLate: boolean) => {
+    leavePage();
+    const gpt = createGpt(cache);
+    gpt.load();
+    const { session } = open({ store: memoryStore(), tokens: await userOf(name) });
+    if (connectsLate) await session.ready;
+    connectSecureSignals(session);
+    await session.ready;
+    await fixture.settle();
+    return { gpt, session };
+  };
+
+  test.each([
+    ['before', false],
+    ['after', true],
+  ])('is cleared for the set of every page, if the adapter comes %s the session is loaded', async (_, connectsLate) => {
+    const { gpt: first } = await visit(new Map(), 'user', connectsLate);
+    const { gpt, session } = await visit(first.cache, 'other', connectsLate);
+    expect(gpt.cleared()).toBe(1);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('is kept if the adapter is connected again on the same page', async () => {
+    const { gpt, session } = await visit(new Map(), 'user', true);
+    connectSecureSignals(session)();
+    connectSecureSignals(session);
+    await fixture.settle();
+    expect(gpt.cleared()).toBe(0);
+  });
 });
 
 describe('Google’s cache', () => {
   /** A page with a user that Google knows. */
-  const openPage = async (given: Parameters<typeof fixture.open>[0] = {}) => {
+  const openPage = async (given: Parameters<typeof open>[0] = {}) => {
     const gpt = createGpt();
     gpt.load();
-    const { session, store } = fixture.open({ tokens: await userOf('user'), ...given });
+    const { session, store } = open({ tokens: await userOf('user'), ...given });
     await session.ready;
     await fixture.settle();
     connectSecureSignals(session);
@@ -330,7 +378,7 @@ describe('Google’s cache', () => {
       leavePage();
       vi.setSystemTime(Date.now() + ms);
       const next = createGpt(gpt.cache);
-      const again = fixture.open({ store });
+      const again = open({ store });
       connectSecureSignals(again.session);
       next.load();
       await again.session.getToken();
@@ -395,7 +443,7 @@ describe('Google’s cache', () => {
   test('is cleared when another tab logs out, and when it logs in', async () => {
     const name = 'signals-in-two-tabs';
     const { gpt, session, store } = await openPage({ name });
-    const other = fixture.open({ store, name });
+    const other = open({ store, name });
     await other.session.ready;
     await other.session.clear();
     await fixture.settle();
@@ -410,7 +458,7 @@ describe('Google’s cache', () => {
   test('is cleared when another user signs in in another tab, without a logout', async () => {
     const name = 'signals-of-another-user';
     const { gpt, session, store } = await openPage({ name });
-    const other = fixture.open({ store, name });
+    const other = open({ store, name });
     await other.session.ready;
     await other.session.setTokens(await userOf('elsewhere'));
     await fixture.settle();
@@ -430,6 +478,19 @@ describe('Google’s cache', () => {
     expect(session.advertisingToken).toBe(token);
   });
 
+  test('is cleared once in each of two tabs with the adapter when the user changes in one', async () => {
+    const name = 'signals-with-two-adapters';
+    const { gpt, session, store } = await openPage({ name });
+    const other = open({ store, name });
+    await other.session.ready;
+    connectSecureSignals(other.session, { register: false });
+    await other.session.setTokens(await userOf('elsewhere'));
+    await fixture.settle();
+    expect(gpt.cleared()).toBe(2);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    expect(session.advertisingToken).toBe(other.session.advertisingToken);
+  });
+
   test('is cleared when consent is withdrawn', async () => {
     let onChange = (_: boolean) => {};
     const consent = (tell: typeof onChange) => {
@@ -441,5 +502,90 @@ describe('Google’s cache', () => {
     await fixture.settle();
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache]).toEqual([]);
+  });
+});
+
+describe('local storage', () => {
+  const stored = () => Object.entries({ ...localStorage });
+  const connect = async (options: Partial<SessionOptions> = {}) => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = open({ tokens: await userOf('user'), ...options });
+    connectSecureSignals(session);
+    await session.ready;
+    await fixture.settle();
+    return { gpt, session };
+  };
+
+  test('holds one number for each provider, and nothing of the token, while there is a token', async () => {
+    const { session } = await connect();
+    connectSecureSignals(session, { networkCode: '12345' });
+    expect(stored()).toEqual([
+      ['tessera-signals uidapi.com', '1'],
+      ['tessera-signals 12345', '1'],
+    ]);
+    await fixture.advance(60 * MINUTE);
+    expect(stored().map(([, text]) => text)).toEqual(['1', '1']);
+  });
+
+  test.each<readonly [what: string, end: (session: Awaited<ReturnType<typeof connect>>['session']) => unknown]>([
+    ['a logout', (session) => session.clear()],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
+  ])('holds nothing after %s', async (_, end) => {
+    const { session } = await connect();
+    await end(session);
+    await fixture.settle();
+    expect(stored()).toEqual([]);
+  });
+
+  test('is neither read nor written before consent, and holds nothing after a withdrawal', async () => {
+    let onChange = (_: boolean) => {};
+    const consent = (tell: typeof onChange) => {
+      onChange = tell;
+      return new Promise<boolean>(() => {});
+    };
+    const used: unknown[] = [];
+    const real = localStorage;
+    const get = (_: Storage, name: 'getItem') => {
+      used.push(name);
+      return real[name].bind(real);
+    };
+    vi.stubGlobal('localStorage', new Proxy(real, { get }));
+    const { gpt, session } = await connect({ consent });
+    await session.clear();
+    onChange(false);
+    await fixture.settle();
+    expect([used, gpt.pushes]).toEqual([[], []]);
+    onChange(true);
+    await session.setTokens(await userOf('user'));
+    await fixture.settle();
+    expect([used.includes('setItem'), gpt.pushes]).toEqual([true, [UID2]]);
+    onChange(false);
+    await fixture.settle();
+    vi.stubGlobal('localStorage', real);
+    expect(stored()).toEqual([]);
+  });
+
+  test.each<readonly [what: string, get: () => unknown]>([
+    [
+      'is denied, as in a sandboxed frame',
+      () => {
+        throw new DOMException('denied', 'SecurityError');
+      },
+    ],
+    ['is missing', () => undefined],
+    ['is null, as in some webviews', () => null],
+  ])('that %s: the cache is still cleared when the user changes on this page', async (_, get) => {
+    const real = Object.getOwnPropertyDescriptor(globalThis, 'localStorage')!;
+    Object.defineProperty(globalThis, 'localStorage', { configurable: true, get });
+    onTestFinished(() => void Object.defineProperty(globalThis, 'localStorage', real));
+    const { gpt, session } = await connect();
+    expect(gpt.cleared()).toBe(0);
+    await session.setTokens(await userOf('other'));
+    await fixture.settle();
+    expect([gpt.cleared(), gpt.cache.get(UID2)]).toEqual([1, session.advertisingToken]);
+    await session.clear();
+    await fixture.settle();
+    expect(gpt.cleared()).toBe(2);
   });
 });

@@ -89,13 +89,6 @@ describe('getToken() rejects with no_token, whatever failed before,', () => {
   });
 });
 
-test('getToken(null) behaves like getToken()', async () => {
-  const fixture = createFixture();
-  const { session } = fixture.openStored();
-  expect(await session.getToken(null as never)).toBe('advertising-1');
-  fixture.close();
-});
-
 describe('refresh()', () => {
   test('refreshes at once even if nothing is due, and shares one request among many callers', async () => {
     const fixture = createFixture();

@@ -56,7 +56,6 @@ test('close() leaves no timer, listener, channel or database connection', async 
 test.each([
   ['during a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
   ['during a call of `provide`', { store: () => memoryStore(), provide: () => new Promise<never>(() => {}) }, rotate],
-  ['during a call of getToken()', { store: () => memoryStore(), provide: () => new Promise<never>(() => {}) }, rotate],
 ])('close() %s leaves no timer, and a waiting getToken() settles', async (_, { store, ...options }, service) => {
   const fixture = createFixture(service);
   const { session } = fixture.open({ store: store(), ...options });
@@ -107,7 +106,6 @@ test('a closed session rejects every call with `closed`, sends nothing, emits no
     () => session.clear(),
     () => session.refresh(),
     () => session.signIn(),
-    () => session.noteSignal(),
   ])
     await expect(call()).rejects.toMatchObject({ name: 'TokenError', code: 'closed' });
   window.dispatchEvent(new Event('pageshow'));

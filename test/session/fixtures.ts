@@ -16,7 +16,6 @@ const keyOf = (n: number) => Buffer.alloc(32, n);
 /** Token set number `n` in wire format, issued at `at`: due after 15 minutes, valid for an hour, refreshable for a day. */
 export const wireSet = (n: number, at = Date.now()) => ({
   advertising_token: `advertising-${n}`,
-  // The session identifies a set by the last 24 characters of its refresh token, so these differ between sets.
   refresh_token: `refresh-${n}-of-a-fixture-where-no-token-is-real-${n}`,
   refresh_response_key: keyOf(n).toString('base64'),
   refresh_from: at + 15 * MINUTE,
@@ -36,7 +35,7 @@ export const recordOf = (n: number, at = Date.now()) => {
     baseUrl: BASE_URL,
     offsetMs: 0,
     receivedAt: at,
-    fingerprints: [wire.refresh_token.slice(-24)],
+    acceptedUntil: wire.identity_expires,
     set: {
       advertisingToken: wire.advertising_token,
       refreshToken: wire.refresh_token,

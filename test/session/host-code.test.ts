@@ -28,23 +28,12 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test('a response whose body cannot be cancelled is malformed', async () => {
-  const { seen, stop } = watchRejections();
-  const chunk = new Uint8Array(40_000).fill(65);
-  const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(chunk), cancel: deny });
-  const { session } = fixture.openStored({ fetch: async () => new Response(body()) });
+test('a response whose body rejects counts as no answer', async () => {
+  const body = new ReadableStream({ pull: (controller) => controller.error(new Error('denied')) });
+  const { session } = fixture.openStored({ fetch: async () => new Response(body) });
   await session.ready;
-  await expect(session.refresh()).rejects.toMatchObject({ code: 'malformed_response' });
-  await fixture.settle();
-  stop();
-  expect(seen).toEqual([]);
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
 });
-
-const revokedProxy = () => {
-  const { proxy, revoke } = Proxy.revocable({}, {});
-  revoke();
-  return proxy;
-};
 
 /** An object that throws itself, whatever is read of it: so does what is thrown while it is read. */
 const throwsItself = (): object => {
@@ -56,9 +45,6 @@ const throwsItself = (): object => {
 };
 
 const UNREADABLE: [what: string, thrown: unknown][] = [
-  ['an object whose getter throws', Object.defineProperty({}, 'status', { get: deny })],
-  ['an object whose name cannot be read', Object.defineProperty({}, 'name', { get: deny })],
-  ['a revoked proxy', revokedProxy()],
   ['an object that throws itself when it is read', throwsItself()],
   ['an object whose class has a symbol for its name', { constructor: { name: Symbol('name') } }],
 ];
@@ -73,24 +59,30 @@ test.each(UNREADABLE)('`fetch` may reject with %s: the refresh fails like any ot
   expect(seen).toEqual([]);
 });
 
-test('a response that throws when its status is read fails like any other: the next attempt follows', async () => {
-  const { seen, stop } = watchRejections();
-  let calls = 0;
-  const fetch = async (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-    if (++calls > 1) return fixture.fetch(url, init);
-    const fail = () => {
-      throw throwsItself();
+test.each([
+  ['an error', new Error('jane')],
+  ['an object that throws itself', throwsItself()],
+])(
+  'a response that throws %s when its status is read fails like any other: the next attempt follows',
+  async (_, thrown) => {
+    const { seen, stop } = watchRejections();
+    let calls = 0;
+    const fetch = async (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+      if (++calls > 1) return fixture.fetch(url, init);
+      const fail = () => {
+        throw thrown;
+      };
+      return Object.defineProperty(new Response(''), 'status', { get: fail });
     };
-    return Object.defineProperty(new Response(''), 'status', { get: fail });
-  };
-  const { session } = fixture.openStored({ fetch });
-  await session.ready;
-  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
-  await fixture.advance(20 * MINUTE);
-  stop();
-  expect(seen).toEqual([]);
-  expect(session.advertisingToken).toBe('advertising-2');
-});
+    const { session } = fixture.openStored({ fetch });
+    await session.ready;
+    await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+    await fixture.advance(20 * MINUTE);
+    stop();
+    expect(seen).toEqual([]);
+    expect(session.advertisingToken).toBe('advertising-2');
+  },
+);
 
 test('a `now` that does not return a number sets no timer with a delay that is not a number', async () => {
   const setTimer = vi.spyOn(globalThis, 'setTimeout');

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, START, until } from '../support/fixtures.ts';
+import { HOUR, MINUTE, START, until } from '../support/fixtures.ts';
 import { dispatch, fakeLocks, fixtureForEachTest, hangs, recordOf, rotate, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
@@ -58,8 +58,8 @@ test('a logout in a listener of `pagehide` reaches the other tabs, and leaves no
   // Between two listeners a browser runs all microtasks; `dispatchEvent` does not.
   await fixture.settle();
   await session.clear();
-  await until(() => heard.includes(1));
-  expect(await store.read()).not.toHaveProperty('set');
+  await until(() => heard.length);
+  expect(await store.read()).not.toHaveProperty('set.refreshToken');
   expect(closed).toHaveBeenCalledTimes(2);
   expect(store.close).toHaveBeenCalledTimes(2);
   stop();
@@ -96,4 +96,27 @@ test('nobody is signed in, as one tab has learned: the tab that waits for it ask
   expect(Date.now() - START).toBeLessThan(1000);
   await session.setTokens(success(1));
   expect(session.advertisingToken).toBe('advertising-1');
+});
+
+// A request that navigation ends is not a failure of the service.
+test('five page views, each left during a slow refresh: the next one refreshes within 10 s', async () => {
+  fakeLocks();
+  fixture.serve(hangs);
+  const name = 'quick-page-views';
+  const store = memoryStore(recordOf(1, START - HOUR));
+  for (let view = 0; view < 5; view++) {
+    const { session } = fixture.open({ store, name });
+    await session.ready;
+    await fixture.advance(700);
+    dispatch('pagehide');
+    await fixture.settle();
+    session.close();
+    await fixture.settle();
+  }
+  expect(fixture.sent).toHaveLength(5);
+  fixture.serve(rotate);
+  const { session } = fixture.open({ store, name });
+  await session.ready;
+  await fixture.advance(10_000);
+  expect(session.advertisingToken).toBe('advertising-2');
 });

@@ -1,6 +1,6 @@
 /**
- * The messages of the production build, on the source: each error keeps its code and status, and what failed in few words. What the
- * built files contain is in `production.test.ts`.
+ * The production build, on the source: what its errors and checks keep without the words of `explain/`. What the built files contain is
+ * in `production.test.ts`.
  */
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -10,18 +10,15 @@ import {
   answersPlain,
   answersSealed,
   BASE_URL,
-  fakeLocks,
   fixtureForEachTest,
-  fullStore,
   hangs,
   offline,
   recordOf,
   type Service,
-  sealedFor,
   success,
 } from './fixtures.ts';
 
-// Before the imports: `src/token/development.ts` reads it when it is loaded.
+// Before the imports: `src/session/explain/entry.ts` reads it when it is loaded.
 vi.hoisted(() => Object.assign(globalThis, { __TESSERA_PRODUCTION__: true }));
 
 const { memoryStore } = await import('../../src/session/index.ts');
@@ -31,224 +28,132 @@ beforeEach(() => {
   warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
 });
 
-const codeOf = ({ code, message, status }: TokenError) => [code, message, status];
-/** What the session emits as `error` from now on. */
-const errorsOf = (session: Session): unknown[] => {
-  const errors: unknown[] = [];
-  session.on('error', (error) => errors.push(codeOf(error)));
-  return errors;
-};
-/** What a promise rejects with while the fake clock passes `ms`. */
-const failure = async (call: Promise<unknown>, ms = 0): Promise<unknown[]> => {
-  const settled = call.then(() => [], codeOf);
-  await fixture.advance(ms);
-  return settled;
-};
+const recordWith = (more: object, n = 1) => ({
+  store: memoryStore({ ...recordOf(n, Date.now() - 2 * HOUR), ...more }),
+});
+const busy = () => Promise.reject(new Response('', { status: 503, headers: { 'retry-after': '60' } }));
+const cannotWrite = (): Store => ({ ...memoryStore(recordOf(1)), update: () => Promise.reject(new Error('full')) });
+const getToken = (session: Session) => session.getToken({ timeoutMs: 5_000 });
+const refresh = (session: Session) => session.refresh();
 
-describe('getToken rejects with code and state', () => {
-  test.each<[string, () => Partial<SessionOptions>, code: string, message: string]>([
-    ['without a set and `provide`', () => ({}), 'no_token', 'no_token: empty'],
-    ['if nobody is signed in', () => ({ provide: () => null }), 'no_token', 'no_token: nobody'],
+describe('an error has its code, its status, the pause that a server asked for, and a reference to the documentation', () => {
+  type Case = [
+    code: string,
+    when: string,
+    options: () => Partial<SessionOptions>,
+    call: (session: Session) => Promise<unknown>,
+    details?: object,
+    service?: Service,
+  ];
+  const CASES: Case[] = [
+    ['no_token', 'there is no set', () => ({}), getToken],
+    ['no_consent', 'consent is refused', () => ({ consent: () => false }), getToken],
+    ['opted_out', 'the user has opted out', () => recordWith({ set: undefined, optedOut: true }), getToken],
+    ['refresh_rejected', 'the set has ended', () => recordWith({ ended: true }), getToken],
+    ['timeout', '`provide` hangs', () => ({ provide: () => new Promise(() => {}) }), getToken],
     [
-      'with an expired set that the host refreshes',
-      () => ({ refresh: 'off', store: memoryStore(recordOf(1, Date.now() - 2 * HOUR)) }),
-      'no_token',
-      'no_token: expired',
-    ],
-    ['without consent', () => ({ consent: () => false }), 'no_consent', 'no_consent: refused'],
-    [
-      'after an opt-out',
-      () => ({ store: memoryStore({ ...recordOf(1), set: undefined, optedOut: true }) }),
-      'opted_out',
-      'opted_out',
-    ],
-    [
-      'after the end of the set',
-      () => ({ store: memoryStore({ ...recordOf(1, Date.now() - 2 * HOUR), ended: true }) }),
-      'refresh_rejected',
-      'refresh_rejected',
-    ],
-    [
-      'if `provide` hangs',
-      () => ({ provide: () => new Promise(() => {}) }),
-      'timeout',
-      'getToken: no result within 5000 ms',
-    ],
-    [
-      'if `provide` fails',
-      () => ({ provide: () => Promise.reject(new TypeError('jane')) }),
       'provide_failed',
-      'provide rejected with TypeError',
+      'the server is busy',
+      () => ({ provide: busy }),
+      getToken,
+      { status: 503, retryAfterMs: 60_000 },
     ],
+    ['invalid_token_set', '`provide` returns a string', () => ({ provide: (() => '{}') as never }), getToken],
+    ['storage_failed', 'a logout cannot be written', () => ({ store: cannotWrite() }), (session) => session.clear()],
     [
-      'if `provide` returns a string',
-      () => ({ provide: (() => '{}') as never }),
-      'invalid_token_set',
-      'token set: expected object, got string',
-    ],
-  ])('%s', async (_, options, code, message) => {
-    const { session } = fixture.open(options());
-    await session.ready;
-    await fixture.settle();
-    expect(await failure(session.getToken({ timeoutMs: 5_000 }), 5_000)).toEqual([code, message, undefined]);
-    expect(warn).not.toHaveBeenCalled();
-  });
-
-  test('after close()', async () => {
-    const { session } = fixture.open();
-    session.close();
-    expect(await failure(session.getToken())).toEqual(['closed', 'closed', undefined]);
-  });
-
-  test('while the consent gate has not answered', async () => {
-    const { session } = fixture.open({ consent: () => new Promise(() => {}) });
-    expect(await failure(session.refresh())).toEqual(['no_consent', 'no_consent: pending', undefined]);
-  });
-
-  test('in a tab of the former user', async () => {
-    const shared = { name: 'users-in-production', store: memoryStore() };
-    const former = fixture.open({ ...shared, user: 'account-a', tokens: success(1) }).session;
-    await former.ready;
-    await fixture.open(shared).session.setTokens(success(2), { user: 'account-b' });
-    await fixture.settle();
-    expect(await failure(former.getToken())).toEqual(['no_token', 'no_token: other_user', undefined]);
-  });
-});
-
-describe('a failed refresh keeps code and status', () => {
-  const answered = 'refresh: POST /v2/token/refresh answered';
-  test.each<[string, Service, code: string, message: string, status?: number]>([
-    ['no network', offline, 'network', `refresh: no answer to POST ${BASE_URL}/v2/token/refresh`],
-    ['no answer in time', hangs, 'timeout', 'refresh: no result within 10000 ms'],
-    ['a failure of the service', answersPlain(503), 'http_status', `${answered} 503`, 503],
-    ['a wrong path', answersPlain(404, '<html>'), 'http_status', `${answered} 404`, 404],
-    ['no base64', answersPlain(200, '<html>'), 'malformed_response', 'malformed_response', 200],
-    ['a short answer', answersPlain(200, 'AAAA'), 'malformed_response', 'malformed_response', 200],
-    [
-      'no UTF-8',
-      ({ n }) => new Response(sealedFor(n, new Uint8Array([255]))),
-      'malformed_response',
-      'malformed_response',
-      200,
-    ],
-    ['no JSON', answersSealed('{'), 'malformed_response', 'malformed_response', 200],
-    ['another key', () => answersSealed(success(2))({ n: 9 } as never), 'decrypt_failed', 'decrypt_failed', 200],
-    [
-      'what is no response',
-      (() => undefined) as never,
-      'network',
-      `refresh: no answer to POST ${BASE_URL}/v2/token/refresh`,
-    ],
-    ['the end of the set', answersPlain(400, { status: 'expired_token' }), 'refresh_rejected', 'refresh_rejected'],
-  ])('%s', async (_, service, ...expected) => {
-    fixture.serve(service);
-    const { session } = fixture.openStored();
-    await session.ready;
-    const [code, message, status] = expected;
-    expect(await failure(session.refresh(), 10_000)).toEqual([code, message, status]);
-    expect(warn).not.toHaveBeenCalled();
-  });
-
-  test('a pause that the service has asked for', async () => {
-    fixture.serve(answersPlain(503, '', { 'retry-after': '60' }));
-    const { session, store } = fixture.openStored();
-    await session.ready;
-    await failure(session.refresh());
-    const other = fixture.open({ store });
-    await other.session.ready;
-    expect(await failure(other.session.refresh())).toEqual(['network', 'network', undefined]);
-  });
-
-  test('another tab whose refresh never ends', async () => {
-    fakeLocks().held.add('held-in-production');
-    const { session } = fixture.openStored({ name: 'held-in-production' });
-    await session.ready;
-    expect(await failure(session.refresh(), 13_000)).toEqual(['timeout', 'timeout', undefined]);
-  });
-
-  test('a service that refuses the set supplied after an opt-out', async () => {
-    fixture.serve(answersPlain(400, { status: 'expired_token' }));
-    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set: undefined, optedOut: true }) });
-    await session.setTokens(success(2));
-    await fixture.settle();
-    expect(codeOf(session.state.lastError!)).toEqual(['opted_out', 'opted_out', undefined]);
-  });
-});
-
-describe('a store that fails is an event with a code', () => {
-  const noted = async (store: Store) => {
-    const { session } = fixture.open({ store });
-    const errors = errorsOf(session);
-    await session.ready;
-    const done = session.setTokens(success(1)).then(() => 'stored', codeOf);
-    await fixture.advance(10_000);
-    return { errors, done: await done };
-  };
-  const failed = ['storage_failed', 'storage_failed', undefined];
-
-  test('on a full disk', async () => {
-    expect(await noted(fullStore(memoryStore()))).toEqual({ errors: [failed], done: 'stored' });
-  });
-
-  test('with a damaged record', async () => {
-    expect(await noted(memoryStore({ v: 2, generation: 'x' }))).toEqual({ errors: [failed], done: 'stored' });
-  });
-
-  test('whose update does not call its argument', async () => {
-    const store: Store = { ...memoryStore(), update: async () => undefined };
-    expect(await noted(store)).toEqual({ errors: [failed], done: 'stored' });
-  });
-
-  test('and may keep the former user', async () => {
-    const store: Store = { ...memoryStore(recordOf(1)), update: () => Promise.reject(new Error()) };
-    expect(await noted(store)).toEqual({ errors: [failed], done: failed });
-  });
-});
-
-describe('a consent gate', () => {
-  const gateError = async (consent: NonNullable<SessionOptions['consent']>) => {
-    const { session } = fixture.open({ consent });
-    const errors = errorsOf(session);
-    await session.ready;
-    await fixture.settle();
-    return errors;
-  };
-  const failed = [['no_consent', 'no_consent: failed', undefined]];
-
-  test.each<[string, NonNullable<SessionOptions['consent']>]>([
-    ['that rejects', () => Promise.reject(new Error())],
-    ['that answers no boolean', (() => 'yes') as never],
-    [
-      'that changes to no boolean',
-      (onChange) => {
-        onChange('yes' as never);
-        return new Promise(() => {});
+      'closed',
+      'the session is closed',
+      () => ({}),
+      (session) => {
+        session.close();
+        return session.clear();
       },
     ],
-  ])('%s is an event with a code, and no warning', async (_, consent) => {
-    expect(await gateError(consent)).toEqual(failed);
+    ['network', 'there is no network', () => recordWith({}), refresh, {}, offline],
+    ['timeout', 'the service hangs', () => recordWith({}), refresh, {}, hangs],
+    [
+      'http_status',
+      'the service is busy',
+      () => recordWith({}),
+      refresh,
+      { status: 503, retryAfterMs: 60_000 },
+      answersPlain(503, '', { 'retry-after': '60' }),
+    ],
+    [
+      'malformed_response',
+      'the answer is a page',
+      () => recordWith({}),
+      refresh,
+      { status: 200 },
+      answersPlain(200, '<'),
+    ],
+    [
+      'decrypt_failed',
+      'the answer has another key',
+      () => recordWith({}),
+      refresh,
+      { status: 200 },
+      () => answersSealed(success(2))({ n: 9 } as never),
+    ],
+  ];
+  test.each(CASES)('%s: %s', async (code, _, options, call, details = {}, service = hangs) => {
+    fixture.serve(service);
+    const { session } = fixture.open(options());
+    await session.ready;
+    const failed = call(session).then(
+      () => 'no error',
+      (error: TokenError) => error,
+    );
+    await fixture.advance(10_000);
+    const { message, ...members } = (await failed) as TokenError;
+    expect(members).toEqual({ name: 'TokenError', code, ...details });
+    expect(message).toMatch(
+      code === 'timeout' ? /: no result within \d+ ms$/ : `${code}: see docs/errors.md of tessera-id`,
+    );
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test('drops a set that a later logout outranks', async () => {
-    const { session } = fixture.open({ consent: () => new Promise(() => {}) });
-    const supplied = failure(session.setTokens(success(1)));
-    await session.clear();
-    expect(await supplied).toEqual(['no_consent', 'no_consent', undefined]);
+  test.each<[code: string, when: string, options: () => Partial<SessionOptions>]>([
+    ['no_consent', 'the gate fails', () => ({ consent: () => Promise.reject(new Error('jane@example.com')) })],
+    ['no_consent', 'the gate answers no boolean', () => ({ consent: (() => 'yes') as never })],
+    [
+      'storage_failed',
+      'the store fails',
+      () => ({ store: { ...memoryStore(), read: () => Promise.reject(new Error()) } }),
+    ],
+    ['invalid_token_set', 'the page was rendered with no set', () => ({ tokens: { jane: 1 } as never })],
+  ])('%s is an event, and no warning, if %s', async (code, _, options) => {
+    const { session, events } = fixture.open(options());
+    await session.ready;
+    await fixture.settle();
+    expect(events[0]).toEqual(['error', code]);
+    expect(session.state.lastError?.message).toBe(`${code}: see docs/errors.md of tessera-id`);
+    expect(warn).not.toHaveBeenCalled();
   });
 });
 
-test('a wrong base URL is a TypeError without a remedy', () => {
-  const open = (baseUrl: string) => () => fixture.open({ baseUrl });
-  for (const baseUrl of ['operator.example', 'http://operator.example'])
-    expect(open(baseUrl)).toThrow(new TypeError('baseUrl: expected an absolute https URL, got string'));
+test.each<[option: string, options: object]>([
+  ['baseUrl', { baseUrl: 'http://operator.example' }],
+  ['provide', { provide: '/token' }],
+  ['consent', { consent: null }],
+  ['fetch', { fetch: {} }],
+  ['now', { now: 0 }],
+  ['read', { store: { update: () => {} } }],
+  ['update', { store: { read: () => {} } }],
+  ['user', { user: 7 }],
+])('the option %s is checked', (option, options) => {
+  expect(() => fixture.open({ store: memoryStore(), ...options } as never)).toThrow(TypeError);
+  expect(() => fixture.open({ store: memoryStore(), ...options } as never)).toThrow(
+    new RegExp(`^${option}: expected `),
+  );
 });
 
-test('a second session of one name, a mistake in an argument and a blocked request cause no warning', async () => {
-  const one = fixture.open({ name: 'twice' }).session;
-  const two = fixture.open({ name: 'twice' }).session;
-  expect(() => one.on('tokens' as never, () => {})).not.toThrow();
-  await two.clear(true as never);
+test('other mistakes cause neither an exception nor a warning', async () => {
+  const shared = { name: 'twice', refersh: 'off', timeoutMs: '10' };
+  const one = fixture.open(shared as never).session;
+  fixture.open(shared as never);
+  one.on('tokens' as never, () => {});
+  await one.clear(true as never);
   const blocked = { blockedURI: `${BASE_URL}/v2/token/refresh`, effectiveDirective: 'connect-src' };
   document.dispatchEvent(Object.assign(new Event('securitypolicyviolation', { bubbles: true }), blocked));
   expect(warn).not.toHaveBeenCalled();

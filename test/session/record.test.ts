@@ -1,7 +1,7 @@
 /** The stored record: a damaged one reads as absent, and a valid one contains exactly the documented fields. */
 
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import {
@@ -9,6 +9,7 @@ import {
   createFixture,
   recordOf,
   restoreGlobals,
+  rotate,
   setVisible,
   success,
   watchRejections,
@@ -22,81 +23,78 @@ describe('a damaged record', () => {
   const good = recordOf(1, Date.UTC(2030, 0, 15, 12));
   test.each<[string, unknown]>([
     ['a string', 'text'],
-    ['a number', 5],
-    ['an array', []],
     ['an empty object', {}],
-    ['no generation', { ...good, generation: undefined }],
-    ['a generation that is a string', { ...good, generation: '1' }],
-    ['a generation that is NaN', { ...good, generation: Number.NaN }],
+    ['another version', { ...good, v: 3 }],
     ['a generation that is a bigint', { ...good, generation: 1n }],
     ['an infinite clock offset', { ...good, offsetMs: Number.POSITIVE_INFINITY }],
-    ['a set that is a string', { ...good, set: 'text' }],
-    ['an empty set', { ...good, set: {} }],
+    ['no time of arrival', { ...good, receivedAt: undefined }],
     ['a set without its key', { ...good, set: { ...good.set, responseKeyB64: undefined } }],
-    ['a set with wire names', { ...good, set: wireSet(1) }],
-    ['a set with times in seconds', { ...good, set: { ...good.set, expiresAt: 1_900_000_000 } }],
-  ])('(%s) reads as absent, causes one error, and is overwritten', async (_, value) => {
+    ['a lease without an end', { ...good, lease: { at: 1, isLocked: false } }],
+    ['a retry state that is text', { ...good, retry: 'text' }],
+  ])('(%s) reads as absent, and is overwritten', async (_, value) => {
     const fixture = createFixture();
     const store = memoryStore(value);
     const { session, events } = fixture.open({ store });
     await session.ready;
     await fixture.settle();
-    expect(session.state).toMatchObject({ phase: 'empty', lastError: { code: 'storage_failed' } });
-    expect(names(events)).toEqual(['error storage_failed', 'needsTokens empty']);
+    expect(session.state).toMatchObject({ phase: 'empty', lastError: undefined });
     await session.setTokens(success(2));
     expect(await store.read()).toMatchObject({ v: 2, set: { advertisingToken: 'advertising-2' } });
-    expect(names(events).at(-1)).toBe('token set');
+    expect(names(events)).toEqual(['needsTokens empty', 'token set']);
     fixture.close();
   });
 
-  test('causes no second error when it is overwritten', async () => {
+  test.each<[string, unknown, boolean]>([
+    ['damaged, and the page reads it', { v: 'nonsense' }, true],
+    ['emptied, and the page reads it', undefined, true],
+    ['emptied, and a refresh is due', undefined, false],
+  ])('a store that is %s: the user is signed out, and nothing is sent or written', async (_, stored, isRead) => {
     const fixture = createFixture();
-    const { session, events } = fixture.open({ store: memoryStore('nonsense') });
-    await session.setTokens(success(2));
-    await fixture.settle();
-    expect(names(events).filter((event) => event === 'error storage_failed')).toHaveLength(1);
-    fixture.close();
-  });
-
-  test('causes one error, however often the page becomes visible', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.open({ store: memoryStore('nonsense') });
-    await session.ready;
-    for (let wake = 0; wake < 3; wake++) {
-      setVisible(true);
-      await fixture.settle();
-    }
-    expect(names(events).filter((event) => event === 'error storage_failed')).toHaveLength(1);
-    fixture.close();
-  });
-
-  test.each([
-    ['damaged', { v: 'nonsense' }],
-    ['emptied', undefined],
-  ])('a store that is %s while the page is open does not affect the page', async (_, stored) => {
-    const fixture = createFixture();
-    const { session, store, events } = fixture.openStored();
+    const provide = vi.fn(async () => success(9));
+    const { session, store, events } = fixture.openStored({ provide });
     await session.ready;
     await store.update(() => stored);
-    setVisible(true);
+    if (isRead) setVisible(true);
     await fixture.settle();
-    expect(session.advertisingToken).toBe('advertising-1');
     await fixture.advance(15 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(events).filter((event) => event !== 'error storage_failed')).toEqual(['token load', 'token refresh']);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(session.state).toMatchObject({ phase: 'empty', next: { reason: 'page' } });
+    expect(fixture.sent).toEqual([]);
+    expect(provide).not.toHaveBeenCalled();
+    expect(await store.read()).toBe(stored);
+    expect(names(events)).toEqual(['token load']);
+    await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-9');
+    fixture.close();
+  });
+
+  test('a store that is emptied during a refresh stays empty, whatever the service answers', async () => {
+    let answer = () => {};
+    const fixture = createFixture(async (sent) => {
+      await new Promise<void>((resolve) => (answer = resolve));
+      return rotate(sent);
+    });
+    const { session, store } = fixture.openStored();
+    await fixture.advance(15 * MINUTE);
+    await store.update(() => undefined);
+    answer();
+    await until(() => !session.advertisingToken);
+    await fixture.settle();
+    expect(await store.read()).toBeUndefined();
+    expect(session.state.phase).toBe('empty');
     fixture.close();
   });
 
   test('in IndexedDB, with values that only the structured clone keeps, reads as absent', async () => {
     const name = 'a-damaged-record';
     const store = indexedDbStore(name);
-    await store.update(() => ({ v: 1, generation: 1n, set: new Map() }));
+    await store.update(() => ({ ...good, generation: 1n, set: new Map() }));
     store.close?.();
     const session = createSession({ baseUrl: BASE_URL, name });
     const events = recordEvents(session);
     await session.ready;
-    await until(() => events.length === 2);
-    expect(names(events)).toEqual(['error storage_failed', 'needsTokens empty']);
+    await until(() => events.length);
+    expect(names(events)).toEqual(['needsTokens empty']);
     session.close();
   });
 
@@ -108,8 +106,10 @@ describe('a damaged record', () => {
       'baseUrl',
       'set',
       'receivedAt',
-      'fingerprints',
+      'acceptedUntil',
+      'lease',
       'retry',
+      'user',
       'clearedAt',
       'ended',
       'optedOut',
@@ -136,8 +136,7 @@ describe('a damaged record', () => {
         await fixture.settle();
         if (!(initial as { optedOut?: unknown } | undefined)?.optedOut)
           expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
-        const others = names(events).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
-        expect(others).toEqual([]);
+        expect(names(events).filter((event) => event.startsWith('error'))).toEqual([]);
         fixture.close();
       }),
       { numRuns: 150 },
@@ -147,38 +146,19 @@ describe('a damaged record', () => {
   });
 });
 
-test('the record contains the set, generation, time of receipt, clock offset, operator and fingerprints, and nothing else', async () => {
+test('the record contains the set, generation, times, clock offset and operator, and nothing else', async () => {
   const fixture = createFixture();
   const { session, store } = fixture.open();
   await session.setTokens(success(1));
-  expect(await store.read()).toEqual(recordOf(1));
-  await session.setTokens(success(2));
-  const fingerprints = [...recordOf(2).fingerprints, ...recordOf(1).fingerprints];
-  expect(await store.read()).toMatchObject({ generation: 2, fingerprints });
-  expect(fingerprints[0]).toHaveLength(24);
+  expect(await store.read()).toEqual({ ...recordOf(1), clearedAt: 0 });
   await fixture.advance(HOUR / 4);
-  expect(await store.read()).toMatchObject({
-    generation: 2,
-    set: { advertisingToken: 'advertising-3' },
-    // Fingerprints of the sets that the host supplied, not of the refreshed one.
-    fingerprints,
-    receivedAt: Date.now(),
-  });
+  const refreshed = { ...recordOf(2), clearedAt: 0 };
+  expect(await store.read()).toEqual(refreshed);
   await session.clear();
-  expect(await store.read()).toMatchObject({
-    generation: 3,
-    fingerprints,
-    clearedAt: Date.now(),
-  });
-  expect(await store.read()).not.toHaveProperty('set.refreshToken');
+  const { v, baseUrl, offsetMs, acceptedUntil } = refreshed;
+  const empty = { v, baseUrl, offsetMs, receivedAt: 0, clearedAt: Date.now() };
+  expect(await store.read()).toEqual({ ...empty, generation: 2, acceptedUntil });
   await session.setTokens({ status: 'optout' });
-  expect(await store.read()).toEqual({
-    v: 2,
-    generation: 4,
-    baseUrl: BASE_URL,
-    offsetMs: 0,
-    optedOut: true,
-    clearedAt: Date.now(),
-  });
+  expect(await store.read()).toEqual({ ...empty, generation: 3, acceptedUntil: 0, optedOut: true });
   fixture.close();
 });

@@ -1,9 +1,10 @@
 /** An attempt begins only when the one before it has ended: it would find its own page's lock taken, and wait for itself. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
+import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 import type { SessionRecord } from '../../src/session/rules/record.ts';
 import { DAY, MINUTE, names, START, until } from '../support/fixtures.ts';
+import { controlledConsent } from './consent-fixture.ts';
 import {
   answersSealed,
   dispatch,
@@ -11,7 +12,6 @@ import {
   fixtureForEachTest,
   hangs,
   offline,
-  openLoaded,
   openTwoTabs,
   recordOf,
   rotate,
@@ -107,7 +107,7 @@ test('the failure of a refresh is written before another tab can obtain the lock
   const update: Store['update'] = async (change) => {
     const isLockHeld = locks.held.size > 0;
     const stored = await inner.update(change);
-    if ((stored as SessionRecord).retry?.outages) failures.push({ isLockHeld });
+    if ((stored as SessionRecord).retry?.waitUntil) failures.push({ isLockHeld });
     return stored;
   };
   fixture.serve(offline);
@@ -130,44 +130,22 @@ describe('an abandoned attempt or call', () => {
     await refreshing;
     tabs.close();
   });
-  test('by `close()`: a call of refresh() that waits for another tab rejects at once', async () => {
-    const locks = fakeLocks();
-    const { session, ...opened } = await openLoaded({ name: 'closed-while-waiting' });
-    locks.held.add('closed-while-waiting');
-    const refreshed = session.refresh().catch((error: unknown) => error);
-    await opened.settle();
-    session.close();
-    await opened.settle();
-    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'closed' });
-    opened.close();
-  });
 
-  test('by the page that is left: a call of refresh() that waits for another tab rejects at once', async () => {
-    const locks = fakeLocks();
-    const { session, ...opened } = await openLoaded({ name: 'left-while-waiting' });
-    locks.held.add('left-while-waiting');
+  test.each<[how: string, code: string, (session: Session, withdraw: () => void) => void]>([
+    ['`close()`', 'closed', (session) => session.close()],
+    ['the page that is left', 'no_token', () => dispatch('pagehide')],
+    ['a withdrawal of consent', 'no_consent', (_, withdraw) => withdraw()],
+  ])('by %s: a call of refresh() that waits for another tab rejects at once', async (name, code, abandon) => {
+    fakeLocks().held.add(name);
+    const store = memoryStore({ ...recordOf(1), lease: { at: START, ms: 12_000, isLocked: true } });
+    const { consent, withdraw } = controlledConsent(true);
+    const { session } = fixture.open({ name, store, consent });
+    await session.ready;
     const refreshed = session.refresh().catch((error: unknown) => error);
-    await opened.settle();
-    dispatch('pagehide');
-    await opened.settle();
-    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'no_token' });
-    opened.close();
-  });
-
-  test('by a withdrawal of consent: a call of refresh() that waits for another tab rejects at once', async () => {
-    const locks = fakeLocks();
-    let withdraw = (_: boolean) => {};
-    const consent = (onChange: (granted: boolean) => void) => {
-      withdraw = onChange;
-      return true;
-    };
-    const { session, ...opened } = await openLoaded({ name: 'withdrawn-while-waiting', consent });
-    locks.held.add('withdrawn-while-waiting');
-    const refreshed = session.refresh().catch((error: unknown) => error);
-    await opened.settle();
-    withdraw(false);
-    await opened.settle();
-    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'no_consent' });
-    opened.close();
+    await fixture.settle();
+    abandon(session, withdraw);
+    await fixture.settle();
+    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code });
+    expect(fixture.sent).toEqual([]);
   });
 });

@@ -212,7 +212,7 @@ test('refresh() that waits for another tab’s refresh rejects if that one fails
   await fixture.settle();
   answer(new Response('', { status: 503 }));
   await fixture.advance(20_000);
-  expect([await first, await second]).toEqual(['http_status', 'network']);
+  expect([await first, await second]).toEqual(['http_status', 'timeout']);
   expect(fixture.sent).toHaveLength(1);
   fixture.close();
 });

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, dispatch, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
@@ -36,26 +36,21 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('contains nothing or the new user’s set after a switch of user, never the old one', async () => {
-    for (const hasSpace of [false, true]) {
-      const fixture = createFixture();
-      const inner = memoryStore(recordOf(1));
-      let isFull = true;
-      const store: Store = { ...inner, update: (change) => (isFull ? fullStore(inner) : inner).update(change) };
-      const { session } = fixture.open({ store });
-      await session.ready;
-      await session.setTokens(success(4));
-      expect(await inner.read()).toBeUndefined();
-      // Once there is space again the next call writes to the store, although this page continues in memory.
-      isFull = !hasSpace;
-      await session.setTokens(success(5));
-      expect(session.advertisingToken).toBe('advertising-5');
-      expect(session.state.persistence).toBe('memory');
-      const next = fixture.open({ store: inner });
-      await next.session.ready;
-      expect(next.session.advertisingToken).toBe(hasSpace ? 'advertising-5' : undefined);
-      fixture.close();
-    }
+  test('contains nothing after a switch of user, even once there is space again: the page continues in memory', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    let isFull = true;
+    const store: Store = { ...inner, update: (change) => (isFull ? fullStore(inner) : inner).update(change) };
+    const { session } = fixture.open({ store });
+    await session.ready;
+    await session.setTokens(success(4));
+    expect(await inner.read()).toBeUndefined();
+    isFull = false;
+    await session.setTokens(success(5));
+    expect(session.advertisingToken).toBe('advertising-5');
+    expect(session.state.persistence).toBe('memory');
+    expect(await inner.read()).toBeUndefined();
+    fixture.close();
   });
 
   test('still announces a logout to the other tabs', async () => {
@@ -86,7 +81,7 @@ describe('a store that cannot be written to', () => {
 
   test('keeps its opt-out tombstone after a logout', async () => {
     const fixture = createFixture();
-    const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
+    const tombstone = { v: 2, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
     const inner = memoryStore(tombstone);
     const { session } = fixture.open({ store: fullStore(inner) });
     await session.ready;
@@ -95,30 +90,36 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('keeps its set if the clock is set back', async () => {
+  test('keeps its set if a refresh cannot be written', async () => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const { session } = fixture.open({ store: fullStore(inner) });
     await session.ready;
-    vi.setSystemTime(Date.now() - MINUTE);
-    dispatch('online');
-    await fixture.settle();
-    expect(session.state.persistence).toBe('memory');
-    expect(session.advertisingToken).toBe('advertising-1');
+    await fixture.advance(15 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
     expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
     fixture.close();
   });
 
-  test('at first and recovers: a logout is written, and a tombstone that the page never read is kept', async () => {
+  test('keeps the tombstone of an opt-out that the page never read, and loses the set behind it', async () => {
     const fixture = createFixture();
     const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
-    const store: Store = { ...inner, read: () => Promise.reject(new Error('no')) };
-    const { session } = fixture.open({ store });
+    const { session } = fixture.open({ store: { ...inner, read: () => Promise.reject(new Error('no')) } });
     await session.ready;
-    await fixture.advance(1000);
     await session.clear();
     expect(await inner.read()).toMatchObject({ generation: 9, optedOut: true });
     expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    fixture.close();
+  });
+
+  test('and may keep the former user, although the page was rendered for another: a second error says so', async () => {
+    const fixture = createFixture();
+    const store: Store = { ...memoryStore(recordOf(1)), update: () => Promise.reject(new Error('full')) };
+    const { session, events } = fixture.open({ store, tokens: success(2, START + 1) });
+    await session.ready;
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(names(events)).toEqual(['error storage_failed', 'token set', 'error storage_failed']);
     fixture.close();
   });
 
@@ -162,33 +163,7 @@ describe('a store that cannot be written to', () => {
   });
 });
 
-describe('a tab that continues in memory after its store failed adopts a logout from another tab', () => {
-  test.each([
-    ['while it is open', () => {}, () => {}],
-    ['when it returns from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
-  ])('%s', async (_, leave, comeBack) => {
-    const fixture = createFixture();
-    const inner = memoryStore(recordOf(1));
-    const tab = fixture.open({ name: 'alone', store: fullStore(inner) });
-    await tab.session.ready;
-    await fixture.advance(15 * MINUTE);
-    expect(tab.session.advertisingToken).toBe('advertising-2');
-    expect(tab.session.state.persistence).toBe('memory');
-    leave();
-    await fixture.settle();
-    const other = fixture.open({ name: 'alone', store: inner });
-    await other.session.clear();
-    await fixture.settle();
-    comeBack();
-    await fixture.settle();
-    expect(tab.session.advertisingToken).toBeUndefined();
-    await fixture.advance(20 * MINUTE);
-    expect(tab.session.advertisingToken).toBeUndefined();
-    fixture.close();
-  });
-});
-
-test('a tab that continues in memory keeps its opt-out when it adopts a logout from another tab', async () => {
+test('a tab that continues in memory keeps its opt-out, whatever another tab does', async () => {
   const fixture = createFixture();
   const inner = memoryStore(recordOf(1));
   const tab = fixture.open({ name: 'opted-out', store: fullStore(inner) });
@@ -220,7 +195,7 @@ describe('a logout on a full disk', () => {
     await fixture.settle();
     expect(await inner.read()).toBeUndefined();
     other.close();
-    expect(messages).toContain(1);
+    expect(messages).not.toEqual([]);
     fixture.close();
   });
 

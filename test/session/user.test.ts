@@ -2,8 +2,8 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, until } from '../support/fixtures.ts';
-import { BASE_URL, fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
+import { MINUTE, START, until } from '../support/fixtures.ts';
+import { BASE_URL, fixtureForEachTest, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 let names = 0;
@@ -71,7 +71,7 @@ describe('a page with the label of a user', () => {
   test('replaces the previous set with the one that it was rendered with', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
-    const { session, tokens } = await visit({ user: 'account-b', tokens: success(2) });
+    const { session, tokens } = await visit({ user: 'account-b', tokens: success(2, START + 1) });
     expect([...tokens].filter(Boolean)).toEqual(['advertising-2']);
     session.close();
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
@@ -161,24 +161,6 @@ describe('a page with the label of a user', () => {
     expect(await store.read()).not.toMatchObject({ set: expect.anything() });
   });
 
-  test('reports a foreign cache to a call of noteSignal() that has waited for consent', async () => {
-    const { visit } = openProfile();
-    const former = (await visit({ user: 'account-a', tokens: success(1) })).session;
-    expect(await former.noteSignal()).toBe(false);
-    former.close();
-    let onChange = (_: boolean) => {};
-    const { session } = await visit({
-      user: 'account-b',
-      consent: (change) => {
-        onChange = change;
-        return new Promise(() => {});
-      },
-    });
-    const noted = session.noteSignal();
-    onChange(true);
-    expect(await noted).toBe(true);
-  });
-
   test('keeps nothing of the set that it is rendered with for a user who signed in while consent was refused', async () => {
     const { visit } = openProfile();
     // The record of a site that gives no labels yet.
@@ -199,13 +181,6 @@ describe('a page with the label of a user', () => {
     expect([...tokens].filter(Boolean)).toEqual([]);
     expect(session.advertisingToken).toBeUndefined();
     expect(events).toEqual([['needsTokens', 'empty']]);
-  });
-
-  test('reads a record of an earlier version as that of no known user', async () => {
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)), user: 'account-a' });
-    await session.ready;
-    await fixture.settle();
-    expect(session.advertisingToken).toBeUndefined();
   });
 });
 

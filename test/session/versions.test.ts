@@ -5,8 +5,8 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
-import { BASE_URL, fixtureForEachTest, offline, recordOf, setVisible, success, watchRejections } from './fixtures.ts';
+import { MINUTE, names, until } from '../support/fixtures.ts';
+import { fixtureForEachTest, recordOf, setVisible, success, watchRejections } from './fixtures.ts';
 
 let testNumber = 0;
 const fixture = fixtureForEachTest();
@@ -201,32 +201,4 @@ test('the older one does not refresh a set that it holds over the record of the 
   await codeOf(old.session.refresh());
   expect(await stored()).toBe(before);
   expect(written.filter((after) => isOf(2, after))).toEqual([]);
-});
-
-test('a clock set back does not make the older one change the record of the newer one', async () => {
-  vi.setSystemTime(START);
-  const { old, next, stored } = await twoVersions(recordOf(1));
-  await fixture.advance(MINUTE);
-  await next.session.setTokens(success(20));
-  next.session.close();
-  await fixture.settle();
-  const before = await stored();
-  vi.setSystemTime(Date.now() - HOUR);
-  void old.session.state;
-  setVisible(true);
-  await fixture.settle();
-  expect(await stored()).toBe(before);
-});
-
-test.each<[string, object, string]>([
-  ['a logout', { fingerprints: recordOf(1).fingerprints }, 'empty'],
-  ['an opt-out', { optedOut: true }, 'optedOut'],
-])('the `tokens` option of the older one does not undo %s in the newer one', async (_, fields, phase) => {
-  const stored = { v: 3, generation: 3, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START, ...fields };
-  fixture.serve(offline);
-  const { old, next } = await twoVersions(stored, { tokens: success(1) });
-  for (const { session } of [old, next]) {
-    expect(session.state.phase).toBe(phase);
-    expect(session.advertisingToken).toBeUndefined();
-  }
 });

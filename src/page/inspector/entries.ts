@@ -101,7 +101,6 @@ export const REASONS: Readonly<Record<NextReason, string>> = {
   other_tab: 'another tab is refreshing',
   back_off: 'back-off after a failure',
   retry_after: 'the service asked for a pause',
-  budget: 'pause after many failures in a row',
   refused: 'the service refused the set',
   woken: 'the page woke up',
   hidden: 'the page is hidden',

@@ -8,8 +8,8 @@
 import type { EventName, SessionState } from '../../session/index.ts';
 import type { Attempt, Entry, Generation, Mark, MarkName, Outage, Outcome, Wait } from './entries.ts';
 
-/** A state, with the last failure as a code. The same error is always the same object. */
-export interface Seen extends Omit<SessionState, 'lastError'> {
+/** What the timeline uses of a state, with the last failure as a code. The same error is always the same object. */
+export interface Seen extends Omit<SessionState, 'lastError' | 'generation'> {
   readonly failure?: { readonly code: string; readonly status?: number | undefined } | undefined;
 }
 

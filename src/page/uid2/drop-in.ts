@@ -5,11 +5,11 @@
  * `status.ts` which events to emit.
  */
 
-import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
 import { addressFault, ownMembers, parseBaseUrl } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
+import { createDatedStore } from './dated-store.ts';
 import { tryTo } from './places.ts';
 import {
   BEFORE_ALL_ACTS,

@@ -55,7 +55,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
 const refuse = (): Promise<never> => Promise.reject(new TypeError('generate on your server, then call setIdentity'));
 
 /** Create the methods of the global. */
-const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
+const createMethods = (dropIn: DropIn): Uid2 => {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
   const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
@@ -96,10 +96,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
     isInitComplete: () => !!dropIn.reported,
-    disconnect: () => {
-      bootstrap();
-      disconnect(dropIn);
-    },
+    disconnect: () => disconnect(dropIn),
     abort: () => abort(dropIn),
     setIdentityFromEmail: refuse,
     setIdentityFromEmailHash: refuse,
@@ -112,7 +109,7 @@ const doNothing = (): void => {};
 
 /** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
 const createMethodsOnServer = (product: Product): Uid2 => ({
-  ...createMethods(createDropIn(product, []), doNothing),
+  ...createMethods(createDropIn(product, [])),
   callbacks: [],
   init: doNothing,
   setIdentity: doNothing,
@@ -165,17 +162,15 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   if (typeof stub?.init === 'function') return stub as Uid2;
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
-  const { earlier } = dropIn.places;
-  /** Start as an earlier page did, unless this page has called `init`. */
-  const bootstrap = () => {
-    // Ignore damaged options.
-    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
-  };
-  const sdk = createMethods(dropIn, bootstrap);
+  const sdk = createMethods(dropIn);
   window[name] = sdk;
   dropIn.callbacks.emit('SdkLoaded', null);
   // The response to a sign-in, or a page on another host, may have changed the cookie meanwhile.
   for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
-  queueMicrotask(bootstrap);
+  const { earlier } = dropIn.places;
+  // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.
+  queueMicrotask(() => {
+    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
+  });
   return sdk;
 }

@@ -7,10 +7,10 @@
  * copies, tombstones and the record, the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
  */
 
-import type { DatedRecord } from '../../session/dated-store.ts';
 import { ownMembers } from '../../token/checks.ts';
 import type { Held } from '../../token/phase.ts';
 import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
+import type { DatedRecord } from './dated-store.ts';
 import { type Found, tryTo } from './places.ts';
 import type { Identity } from './types.ts';
 

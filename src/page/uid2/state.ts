@@ -3,11 +3,11 @@
  * that read it. Nothing here changes the state.
  */
 
-import type { DatedStore } from '../../session/dated-store.ts';
 import type { Session } from '../../session/index.ts';
 import { phaseOf, tokenAt } from '../../token/phase.ts';
 import { toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
+import type { DatedStore } from './dated-store.ts';
 import type { Places } from './places.ts';
 import { type Choice, type Claim, choose, claimsIn, heldBy, tokenTime } from './precedence.ts';
 import { describe, type Known } from './status.ts';

@@ -1,11 +1,9 @@
 /**
- * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
+ * The clock, one timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
  *
  * A hidden page has a timer only while a call of `getToken` is waiting; it wakes when it is shown. This file does not decide what
  * happens then.
  */
-
-import { readDocument } from '../read-document.ts';
 
 /** Longest run of the timer, ms, so that the session soon notices a changed clock or a device that slept. */
 const MAX_SLEEP_MS = 60_000;
@@ -19,6 +17,41 @@ const LIFECYCLE = {
   pagehide: 'away',
   freeze: 'away',
 } as const;
+
+/**
+ * Read a document property through the accessor of `Document.prototype`: an element with `name="visibilityState"` hides
+ * `document.visibilityState`, and user content can contain such elements.
+ *
+ * @returns undefined if there is no document (workers, Node).
+ */
+export function readDocument(name: 'currentScript' | 'visibilityState'): unknown {
+  return globalThis.document && Reflect.get(Document.prototype, name, document);
+}
+
+/**
+ * Create the clock of a page, in epoch ms: the greater of the wall clock and the page's monotonic clock, so time never runs backwards.
+ * The monotonic clock may stop while the device sleeps, so a forward jump of the wall clock is accepted.
+ *
+ * @param given  a clock supplied by the host, used as it is.
+ */
+export function createClock(given?: () => number) {
+  /** The largest lead of the wall clock over the monotonic clock so far. */
+  let leadMs = Number.NEGATIVE_INFINITY;
+  const now = () => {
+    leadMs = Math.max(leadMs, Date.now() - performance.now());
+    return leadMs + performance.now();
+  };
+  return {
+    now: given ?? now,
+    /**
+     * Follow the wall clock, even if it was set back: another page has written a set by its own clock, which cannot be compared with
+     * one that is ahead of the wall clock.
+     */
+    follow: () => {
+      leadMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
 
 /** Tell whether the page is visible; true if there is no document (workers, Node). */
 export function isPageVisible(): boolean {
@@ -42,35 +75,25 @@ export interface PageCallbacks {
  */
 export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageCallbacks) {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let wakeAt = Number.POSITIVE_INFINITY;
 
   const onEvent = ({ type, persisted }: Event & { readonly persisted?: boolean }) => {
     const becomes = LIFECYCLE[type as keyof typeof LIFECYCLE];
-    if (becomes === 'away') onLeave();
-    // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten the back-off.
+    // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten a pause.
     const isRestored = becomes === 'awake' && persisted !== false;
-    if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
-    else if (!isPageVisible()) onTimer();
+    if (becomes === 'away') onLeave();
+    else if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
+    else onTimer();
   };
   // Listen on the window in the capture phase, through which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
 
   return {
-    /**
-     * Set the timer to `instant` (local epoch ms), replacing the previous one; `Infinity` means no timer.
-     *
-     * @param isNeeded  false to record the instant only for `checkTimer`.
-     */
-    setTimer(instant: number, isNeeded: boolean): void {
-      wakeAt = instant;
+    /** Set the timer to `instant` (local epoch ms), replacing the previous one; `Infinity` means no timer. */
+    setTimer(instant: number): void {
       clearTimeout(timer);
-      const delayMs = wakeAt - now();
+      const delayMs = instant - now();
       // False for NaN, which the host's clock may return.
-      if (isNeeded && delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
-    },
-    /** Call `onTimer` soon if the timer is late: it may be throttled, frozen or off. */
-    checkTimer(): void {
-      if (wakeAt <= now()) queueMicrotask(onTimer);
+      if (delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
     },
     close(): void {
       clearTimeout(timer);

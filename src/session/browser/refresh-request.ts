@@ -5,13 +5,10 @@
 
 import { fromB64, fromUtf8 } from '../../token/bytes.ts';
 import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
-import { isDevelopment } from '../../token/development.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
-import { ignoreFailure } from '../ignore-failure.ts';
-import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
-import { retryAfterOf } from '../retry-after.ts';
-import type { RefreshResult } from '../rules/refresh.ts';
+import { explain } from '../explain/entry.ts';
+import type { RefreshResult } from '../rules/retry.ts';
 
 /** What the service answered. */
 export interface RefreshAnswer {
@@ -20,15 +17,18 @@ export interface RefreshAnswer {
   readonly dateMs?: number | undefined;
 }
 
-/** The longest body that is read, in characters. An encrypted response has about 1,500. */
-const MAX_CHARACTERS = 65_536;
-
-/** Messages of the development build. */
-const UNOPENED = 'refresh: the answer does not open under the key of the set sent';
-const MALFORMED = 'refresh: the answer is not a sealed token set or opt-out';
-
 /** Statuses with which the service ends a refresh token. They arrive in plain text. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
+
+/**
+ * Read `Retry-After`, in ms. Only seconds count: a date would have to be compared with a clock that may be wrong.
+ *
+ * @param headers  may be of another type, because `provide` may have thrown them.
+ */
+export function retryAfterOf(headers: Partial<Pick<Headers, 'get'>> | undefined): number | undefined {
+  const ms = Number(headers?.get?.('retry-after')) * 1000;
+  return ms > 0 ? ms : undefined;
+}
 
 /**
  * Refresh a set: `POST {baseUrl}/v2/token/refresh`.
@@ -47,65 +47,33 @@ export async function refreshSet(
   set: TokenSet,
   signal: AbortSignal,
 ): Promise<RefreshAnswer> {
-  const request: RequestInit = {
-    // Without custom headers and with a string body, a cross-origin request needs no preflight.
-    method: 'POST',
-    body: set.refreshToken,
-    credentials: 'omit',
-    cache: 'no-store',
-    redirect: 'error',
-    signal,
-  };
-  let response: Response;
+  let response: Response | null = null;
   let text: string;
-  let fault: string | undefined;
   try {
-    response = await fetch(`${baseUrl}/v2/token/refresh`, request);
-    if (isDevelopment) fault = responseTypeFault(response);
-    text = await readText(response);
+    response = await fetch(`${baseUrl}/v2/token/refresh`, {
+      // Without custom headers and with a string body, a cross-origin request needs no preflight.
+      method: 'POST',
+      body: set.refreshToken,
+      credentials: 'omit',
+      cache: 'no-store',
+      redirect: 'error',
+      signal,
+    });
+    text = await response.text();
   } catch (thrown) {
-    const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
     // If the session aborted the request, the reason is never read.
-    if (isDevelopment && !signal.aborted)
-      throw new TokenError('network', what + (fault ?? networkReason(baseUrl, thrown)));
-    throw new TokenError('network', what);
+    throw new TokenError('network', signal.aborted ? undefined : explain?.noAnswer(baseUrl, thrown, response));
   }
   const { status, headers } = response;
-  const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
   // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: retryAfterOf(headers) };
-  if (status >= 300) {
-    const what = `refresh: POST /v2/token/refresh answered ${status}`;
-    throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);
-  }
+  if (status >= 300) throw new TokenError('http_status', explain?.answered(status, baseUrl), details);
+  const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
   return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
-/**
- * Read a body of up to {@link MAX_CHARACTERS}, because an endless one would block the page. Of a longer body, keep only the first
- * character: it is no valid response, but it tells an HTML page from other text.
- */
-async function readText(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  if (!reader) return response.text();
-  const decoder = new TextDecoder();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text;
-    text += decoder.decode(value, { stream: true });
-    if (text.length > MAX_CHARACTERS) {
-      ignoreFailure(() => reader.cancel());
-      return text.trimStart().slice(0, 1);
-    }
-  }
-}
-
-/**
- * Decrypt and parse the body of a 200 response. No error quotes the decrypted text. A production page needs only the error code,
- * so this function does without `openRefresh` of `envelope.ts`, which explains every fault.
- */
+/** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   let code: ErrorCode = 'malformed_response';
   try {
@@ -115,11 +83,6 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails, ba
     code = 'malformed_response';
     return parsePlainAnswer(JSON.parse(fromUtf8(plain)));
   } catch {
-    throw new TokenError(code, isDevelopment ? unopenedFault(code, text, baseUrl) : undefined, details);
+    throw new TokenError(code, explain?.unopened(code, text, baseUrl), details);
   }
-}
-
-/** Say why a response was not decrypted; for the development build. */
-function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
-  return code === 'decrypt_failed' ? UNOPENED : MALFORMED + unsealedReason(text, baseUrl);
 }

@@ -1,7 +1,7 @@
 /**
  * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page.
  *
- * A store holds one value, reads it and changes it atomically. It does not know what the value means. `store-queue.ts` enforces
+ * A store holds one value, reads it and changes it atomically. It does not know what the value means. `shown-record.ts` enforces
  * the time limits.
  */
 
@@ -27,12 +27,24 @@ export interface Store {
   open?(): void;
   /** Release connections. The value stays. */
   close?(): void;
-  /** Create the store that replaces this one, for the life of the page, if this one fails. Default: {@link memoryStore}. */
-  spare?(value: unknown): Store;
 }
 
 /** The name of the object store, and the key of its one value. */
 const NAME = 'session';
+
+/**
+ * Open the database `name`. One that exists without the object store was created by another script, or emptied in developer tools: it
+ * is deleted and opened again, once.
+ */
+async function openDatabase(name: string, mayRepair = true): Promise<IDBDatabase> {
+  const request = indexedDB.open(name);
+  request.onupgradeneeded = () => request.result.createObjectStore(NAME);
+  const database = await promisifyRequest(request);
+  if (!mayRepair || database.objectStoreNames.contains(NAME)) return database;
+  database.close();
+  await promisifyRequest(indexedDB.deleteDatabase(name));
+  return openDatabase(name, false);
+}
 
 /**
  * Create a store in the IndexedDB database `name`. The database is opened at the first use, and again if the connection was
@@ -41,23 +53,15 @@ const NAME = 'session';
  * The version of the database never changes (the record has its own version), so an old and a new runtime do not block each
  * other. If the database is deleted, the connection closes.
  *
- * Only `promisifyRequest` of idb-keyval is used. Its `createStore` keeps one connection for the life of the page and cannot close
- * it; its `get` and `update` would add its default store to the bundle, and `update` can neither erase a value nor leave it
- * unchanged. This store closes its connection, because an open one blocks deletion of the database and keeps the page out of the
- * back/forward cache. It reopens the connection when needed, because Safari drops the connections of background pages.
+ * Of idb-keyval, `promisifyRequest` and the type of a store function are used. Its `createStore` keeps one connection for the life of
+ * the page. This store closes its connection, because an open one blocks deletion of the database and keeps the page out of the
+ * back/forward cache, and reopens it when needed, because Safari drops the connections of background pages. Its `update` writes even
+ * what is unchanged, cannot erase, and does not commit.
  *
  * @example createSession({ baseUrl, store: indexedDbStore('my-site') })
  */
 export function indexedDbStore(name: string): Store {
   let opening: Promise<IDBDatabase> | undefined;
-
-  const openDatabase = async (): Promise<IDBDatabase> => {
-    const request = indexedDB.open(name);
-    request.onupgradeneeded = () => request.result.createObjectStore(NAME);
-    const database = await promisifyRequest(request);
-    database.onversionchange = close;
-    return database;
-  };
 
   const close = (): void => {
     opening?.then(
@@ -67,7 +71,13 @@ export function indexedDbStore(name: string): Store {
     opening = undefined;
   };
 
-  const connect = (): Promise<IDBDatabase> => (opening ??= openDatabase());
+  const connect = (): Promise<IDBDatabase> => {
+    opening ??= openDatabase(name).then((database) => {
+      database.onversionchange = close;
+      return database;
+    });
+    return opening;
+  };
 
   const transact: UseStore = async (mode, work) => {
     const database = await connect();
@@ -91,22 +101,35 @@ export function indexedDbStore(name: string): Store {
     kind: 'indexeddb',
     open: connect,
     read: () => table('readonly', (values) => promisifyRequest(values.get(NAME))),
-    update: (change) =>
-      table('readwrite', async (values) => {
-        const stored = await promisifyRequest(values.get(NAME));
-        const value = change(stored);
-        if (value !== stored) {
+    update: (change) => table('readwrite', (values) => updateValue(values, change)),
+    close,
+  };
+}
+
+/**
+ * Change the value in a transaction. The write is issued inside the request's own callback: a page's own `Promise` may call back so
+ * late that the transaction has ended.
+ */
+function updateValue(values: IDBObjectStore, change: (stored: unknown) => unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const { transaction } = values;
+    const request = values.get(NAME);
+    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      try {
+        const value = change(request.result);
+        if (value !== request.result) {
           if (value === undefined) values.delete(NAME);
           else values.put(value, NAME);
         }
-        const { transaction } = values;
         // Otherwise, the browser commits only after it has notified the page of the last request, and never if the page ends first.
         transaction.commit();
-        await promisifyRequest(transaction);
-        return value;
-      }),
-    close,
-  };
+        resolve(promisifyRequest(transaction).then(() => value));
+      } catch (error) {
+        reject(error);
+      }
+    };
+  });
 }
 
 /** Create a store that lasts as long as the page. */
@@ -120,9 +143,4 @@ export function memoryStore(value?: unknown): Store {
       return stored;
     },
   };
-}
-
-/** The default store. A missing IndexedDB (Node, some webviews) is not a failure. */
-export function defaultStore(name: string): Store {
-  return 'indexedDB' in globalThis ? indexedDbStore(name) : memoryStore();
 }

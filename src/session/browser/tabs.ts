@@ -1,49 +1,32 @@
 /**
- * The tabs of one browser profile: one of them refreshes, and all are notified.
+ * The tabs of one browser profile: all are notified when the stored record has changed, or when a tab has ended an attempt.
  *
- * A message says only that the stored record has changed; the record itself stays in the store. Channel and lock are both
- * optional: without a channel, tabs find changes when they read the store; without a lock, the lease in the record decides.
+ * A message says only that the record is to be read again; the record itself stays in the store. Channel and Web Lock are both
+ * optional: without a channel, tabs find changes when they read the store; without a lock, a lease ends by its time.
  */
 
-import { ignoreFailure } from '../ignore-failure.ts';
-import { withTimeout } from '../timeout.ts';
+import { ignoreFailure, withTimeout } from '../async.ts';
 
-/** Time limit of a lock request, ms. A browser that does not answer in time has no usable lock. */
+/** A browser that does not grant or refuse a lock in time has no usable lock, ms. */
 const LOCK_MS = 2_000;
 
 /**
- * Messages on the channel: `LOOK` when a tab connects, gives up an attempt, or has learned from `provide` that nobody is signed in;
- * `CHANGED` after it has changed the record.
- */
-const LOOK = 0;
-const CHANGED = 1;
-
-/** The result of a lock request: this tab holds the lock, another tab holds it, or no lock is available. */
-export type LockResult = 'held' | 'taken' | 'missing';
-
-/**
- * Connect to the tabs that share `name`.
+ * Connect the tabs that share `name`.
  *
- * @param onMessage  called when another tab has changed the record (true), or sends any other message (false).
+ * @param onMessage  another tab asks to read the record again.
  */
-export function createTabs(name: string, onMessage: (isChanged: boolean) => void) {
+export function createTabs(name: string, onMessage: () => void) {
   let channel: BroadcastChannel | undefined;
 
-  const connect = (): BroadcastChannel => {
-    const connected = new BroadcastChannel(name);
-    connected.onmessage = ({ data }) => onMessage(data === CHANGED);
-    return connected;
-  };
-
   return {
-    /**
-     * Notify the other tabs that the record has changed, or, with false, that they should check whether to start an attempt.
-     * Connects first if there is no connection. Does nothing without BroadcastChannel, as in a sandboxed frame.
-     */
-    notify: (isChanged = true): void =>
+    /** Notify the other tabs; connects first. */
+    notify: (): void =>
       ignoreFailure(() => {
-        channel ??= connect();
-        channel.postMessage(isChanged ? CHANGED : LOOK);
+        if (!channel) {
+          channel = new BroadcastChannel(name);
+          channel.onmessage = onMessage;
+        }
+        channel.postMessage(0);
       }),
 
     disconnect(): void {
@@ -52,26 +35,29 @@ export function createTabs(name: string, onMessage: (isChanged: boolean) => void
     },
 
     /**
-     * Request the lock, do `work`, release the lock. Does not wait if another tab holds the lock.
+     * Do `work`, under the Web Lock if it is free. The lock decides nothing: it only proves that the tab of a lease is gone, or has
+     * given its attempt up.
      *
-     * @param work  receives `missing` on a plain-http page, in a sandboxed frame, or if the browser does not answer.
-     * @throws      what `work` rejects with.
+     * @param signal  releases the lock at once, because a page that holds one is kept out of the back/forward cache.
+     * @param work    receives whether this tab has the lock, which is released when `work` has ended.
      */
-    async withLock<T>(work: (lock: LockResult) => Promise<T>): Promise<T> {
+    async withLock<T>(signal: AbortSignal, work: (hasLock: boolean) => Promise<T>): Promise<T> {
       let release!: () => void;
-      // Created before the request: a lock that is granted too late is released at once.
       const released = new Promise<void>((resolve) => {
         release = resolve;
       });
-      const request = new Promise<LockResult>((resolve, reject) => {
-        const onGranted = (lock: Lock | null) => {
-          resolve(lock ? 'held' : 'taken');
+      signal.addEventListener('abort', () => release());
+      const requested = new Promise<boolean>((resolve, reject) => {
+        const onAnswer = (lock: unknown) => {
+          resolve(!!lock);
           return lock && released;
         };
-        navigator.locks.request(name, { ifAvailable: true }, onGranted).catch(reject);
+        navigator.locks.request(name, { ifAvailable: true }, onAnswer).catch(reject);
       });
       try {
-        return await work(await withTimeout(LOCK_MS, request, 'the lock').catch(() => 'missing' as const));
+        // Locks are missing or blocked if this fails.
+        const hasLock = await withTimeout(LOCK_MS, requested, 'lock').catch(() => false);
+        return await work(hasLock === true);
       } finally {
         release();
       }

@@ -1,112 +1,100 @@
 /**
- * The specification of a session: derives the current state and the next action from the stored record, the page state and the time.
+ * The specification of a session: derives the token, the state and the one next step from the record, what only this page knows, and
+ * the time.
  *
- * Pure and deterministic. `shell.ts` calls it after every change and on every event of the page, the timer or another tab. Under the
- * lock, `claimRefresh` checks the delay again; `recordAdopted` decides when nobody is asked for a set. Instants are local epoch ms
- * unless they say "service time".
+ * Pure and deterministic. `reconcile.ts` calls it after every change and on every event of the page, the timer or another tab, and
+ * carries it out. In the store, `attemptClaimed` checks once more that an attempt may start. Instants are local epoch ms unless they
+ * say "service time".
  */
 
-import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
-import type { AttemptPlan, NeedReason } from './attempt-plan.ts';
-import { type Emitted, isActive, isSettled, type PageState } from './page-state.ts';
-import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
-import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
-import { isOfOtherUser } from './user.ts';
+import type { ErrorCode, TokenError } from '../../token/errors.ts';
+import { type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
+import type { NeedReason, NextReason, NextStep, Page, Plan, SessionState, View } from './page.ts';
+import { emptyRecord, isOfOtherUser, type RetryState, type SessionRecord, serviceTime } from './record.ts';
+import { currentRetry, DAY_MS, isUsedUp, startOf } from './retry.ts';
 
-/** The decision for a record, a page state and a time. */
+/** The decision for a record, a page and a time. */
 export interface Decision {
+  /** The record that this page may use: an empty one if it is unknown or belongs to another user. */
+  readonly record: SessionRecord;
+  readonly isForeign: boolean;
+  /** Service time. */
+  readonly at: number;
   /** The token that the session may return. */
   readonly token: string | undefined;
-  readonly state: SessionState;
-  /** In the order in which they are emitted. */
-  readonly events: readonly SessionEvent[];
+  /** The record may be announced and acted upon. */
+  readonly isSettled: boolean;
+  /** Why a new set is needed, if one is. */
+  readonly need: NeedReason | undefined;
   /** The attempt to start now. */
-  readonly attempt: AttemptPlan | undefined;
-  /** The attempt in progress is void: the record has another generation. */
-  readonly isAttemptVoid: boolean;
-  /** When to decide again at the latest; `Infinity`: after the next change. Always after `now`, unless an attempt starts. */
-  readonly wakeAt: number;
+  readonly due: Plan | undefined;
   /** A caller of `getToken` should keep waiting. */
   readonly isTokenExpected: boolean;
-  /** The page state once the events are emitted. */
-  readonly page: PageState;
+  /** When to decide again at the latest; `Infinity`: after the next change. */
+  readonly wakeAt: number;
+  readonly state: SessionState;
 }
 
-/** No instant. */
-const NEVER = Number.POSITIVE_INFINITY;
+/** Tell whether the session may use store and network: consent is given, the session is not closed, and the page is not away. */
+export function isActive({ consent, isClosed, isAway }: Page): boolean {
+  return consent === true && !isClosed && !isAway;
+}
 
-/** What delays an attempt, and until when if that is known. */
-type Wait = Omit<NextStep, 'action'>;
-
-/** Decide the state at `now` and what to do. */
-export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
-  const isForeign = isOfOtherUser(stored, given.user);
-  const record = given.isCurrent && !isForeign ? stored : emptyRecord(stored.baseUrl);
+/** Decide at `now`. */
+export function decide(view: View, page: Page, now: number): Decision {
+  const isForeign = isOfOtherUser(view.record, page.user);
+  const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
+  const { set, offsetMs } = record;
+  const { refreshAt, expiresAt, endsAt } = set ?? {};
   const at = serviceTime(record, now);
   const phase = phaseOf(record, at);
-  const retry = currentRetry(record.retry, now);
-  const token = isActive(given) ? tokenAt(record, at) : undefined;
-  const settled = isSettled(given);
-  const need = settled && !isForeign ? needOf(given, record, phase, retry, at) : undefined;
-  const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
-  const page: PageState = {
-    ...given,
-    ...(isAttemptVoid && { attempt: undefined }),
-    // A fresh set ends the page's own back-off.
-    ...(phase === 'fresh' && settled && { fruitlessAttempts: 0, notBefore: 0 }),
-  };
-  const plan = settled && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
+  const token = isActive(page) ? tokenAt(record, at) : undefined;
+  const isSettled = isActive(page) && view.status === 'settled';
+  const retry = currentRetry(record, now);
+  const need = isSettled && !isForeign ? needOf(page, record, phase, retry, at) : undefined;
+  const plan = isSettled && !page.attempt ? planOf(page, record, phase, need) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
-  const attempt = plan && !wait ? plan : undefined;
-  // The attempt in progress, or the one that starts now.
-  const pending = page.attempt?.plan ?? attempt;
-  const changesAt = at < NEVER ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
-  const { events, emitted } = settled ? eventsOf(page, record, at, token, need) : { events: [], emitted: page.emitted };
+  const due = wait ? undefined : plan;
+  const next = nextOf(page, record, phase, token, isSettled, plan, wait);
+  const { reason } = next ?? {};
+  // More instants than needed do no harm.
+  const changes = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - offsetMs);
+  const wakes = [...changes, next?.at, page.otherTabUntil, retry && retry.countedAt + DAY_MS];
+  const awaited =
+    reason === 'storage' ? reason : reason === 'in_progress' ? (page.attempt?.plan ?? due)?.kind : undefined;
   return {
+    record,
+    isForeign,
+    at,
     token,
+    isSettled,
+    need,
+    due,
+    isTokenExpected: !!reason && (EXPECTED.includes(reason) || (reason === 'consent' && page.consent === undefined)),
+    wakeAt: isSettled
+      ? Math.min(...wakes.filter((instant = 0) => instant > now).map(Number))
+      : Number.POSITIVE_INFINITY,
     state: {
       phase,
-      refreshAt: record.set?.refreshAt,
-      expiresAt: record.set?.expiresAt,
-      endsAt: record.set?.endsAt,
-      persistence: page.persistence,
-      waitingFor: waitingForOf(page, token, pending),
+      refreshAt,
+      expiresAt,
+      endsAt,
+      generation: record.generation,
+      persistence: view.kind,
+      waitingFor: page.consent ? (token ? undefined : awaited) : 'consent',
       lastError: page.lastError,
-      clockOffsetMs: record.offsetMs || undefined,
-      next: nextOf(page, record, phase, token, pending, plan, wait),
+      clockOffsetMs: offsetMs || undefined,
+      next,
     },
-    events,
-    attempt,
-    isAttemptVoid,
-    wakeAt: settled ? Math.min(changesAt, wait?.at ?? NEVER, wakeAtOf(page, record, retry, at, now)) : NEVER,
-    isTokenExpected:
-      !page.isClosed && page.consent !== 'refused' && (!settled || pending !== undefined || isSoon(wait)),
-    page: { ...page, emitted },
   };
 }
 
-/** When to decide again for a reason other than a change of the set or a waiting attempt. */
-function wakeAtOf(
-  { canRefresh, otherTabUntil }: PageState,
-  { set, offsetMs }: SessionRecord,
-  retry: RetryState | undefined,
-  at: number,
-  now: number,
-): number {
-  return Math.min(
-    // This page does not refresh: after the end of the refresh token, it asks the host.
-    !canRefresh && set && at < set.endsAt ? set.endsAt - offsetMs : NEVER,
-    // Even if the set is fresh: a call of `refresh()` may be waiting for the other tab.
-    otherTabUntil > now ? otherTabUntil : NEVER,
-    // Rejections count for a day; then the service is asked again.
-    retry && isUsedUp(retry) ? retry.startedAt + MAX_WAIT_MS : NEVER,
-  );
-}
+/** What callers of `getToken` wait for. */
+const EXPECTED: readonly NextReason[] = ['storage', 'in_progress', 'other_tab', 'woken'];
 
 /** Why a new set is needed, if one is. */
 function needOf(
-  page: PageState,
+  page: Page,
   { set }: SessionRecord,
   phase: Phase,
   retry: RetryState | undefined,
@@ -114,125 +102,70 @@ function needOf(
 ): NeedReason | undefined {
   if (phase === 'empty' || phase === 'ended') return phase;
   // The opt-out belongs to the set that opted out: another user may be signed in, whose set `provide` can return.
-  if (phase === 'optedOut' && !set) return page.canProvide || page.provideResult ? 'empty' : undefined;
-  // This page does not ask the service, and the host has let both tokens expire.
-  if (!page.canRefresh && set && at >= set.endsAt) return 'ended';
-  return isUsedUp(retry) ? 'refused' : undefined;
+  if (!set) return page.canProvide || page.provideResult ? 'empty' : undefined;
+  // This page does not ask the service: the host has let both tokens expire, or wants another set.
+  if (!page.canRefresh && (at >= set.endsAt || (page.isForced && page.canProvide))) return 'ended';
+  return isUsedUp(retry) && !page.isForced ? 'refused' : undefined;
 }
 
-/**
- * What the session would attempt now if nothing delayed it.
- *
- * @param isExplicit  the page called `refresh()`: a fresh set is refreshed, too.
- */
+/** What the session would attempt if nothing delayed it. */
 function planOf(
-  page: PageState,
-  record: SessionRecord,
+  { canProvide, canRefresh, provideResult, isForced: isExplicit }: Page,
+  { set }: SessionRecord,
   phase: Phase,
   need: NeedReason | undefined,
-  now: number,
-  isExplicit = false,
-): AttemptPlan | undefined {
-  // The lock was found taken twice in a row, with a full wait in between and no message from its holder.
-  const ignoresLock = page.lockRefusals >= 2 && page.otherTabUntil <= now;
-  if (need) {
-    if (!page.canProvide || page.provideResult === 'nobody') return undefined;
-    return { kind: 'provide', reason: need, ignoresLock };
-  }
-  if (!page.canRefresh || !record.set || (phase === 'fresh' && !isExplicit)) return undefined;
-  return { kind: 'refresh', isExplicit, ignoresLock };
+): Plan | undefined {
+  if (need) return canProvide && provideResult !== 'nobody' ? { kind: 'provide', need, isExplicit } : undefined;
+  return canRefresh && set && (phase !== 'fresh' || isExplicit) ? { kind: 'refresh', isExplicit } : undefined;
 }
 
+/** What delays a plan, and until when if that is known. */
+type Wait = Omit<NextStep, 'action'>;
+
 /** What delays a plan; undefined if it may start now. */
-function waitOf(plan: AttemptPlan, page: PageState, retry: RetryState | undefined, now: number): Wait | undefined {
+function waitOf(plan: Plan, page: Page, retry: RetryState | undefined, now: number): Wait | undefined {
+  if (page.isForced) return undefined;
   if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
-  // `wokeUp` shortens this page's pause to the instant of the attempt after waking, so the two are then equal. On a page that never
-  // slept, both may be 0, which has passed.
-  const isWoken = page.notBefore === page.wakeAttemptAt;
-  let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
-  const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
-  if (next && next.at > wait.at) wait = next;
-  // Not `wait.at > now`: if the host's `now` returns NaN, attempts would follow one another without a pause.
-  if (!(wait.at <= now)) return wait;
+  const startAt = startOf(plan, retry);
+  const at = Math.max(startAt, page.waitUntil);
+  // Not `at > now`: the host's `now` may return NaN, and attempts would follow one another without a pause.
+  if (!(at <= now)) return { at, reason: retry && startAt === at ? retry.reason : 'back_off' };
   return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
 }
 
-/** Tell whether a wait is so short that callers of `getToken` should wait too. */
-function isSoon(wait: { reason: NextReason } | undefined): boolean {
-  return wait?.reason === 'other_tab' || wait?.reason === 'woken';
-}
-
-/** The events for the difference between the last emitted state and the current one, at service time `at`. */
-function eventsOf(
-  { emitted: before, cause, canProvide, provideResult }: PageState,
-  { set, ended, optedOut }: SessionRecord,
-  at: number,
-  token: string | undefined,
-  need: NeedReason | undefined,
-): { events: SessionEvent[]; emitted: Emitted } {
-  const events: SessionEvent[] = [];
-  // The token that listeners know of.
-  let known = token;
-  let isNeedEmitted = before.need;
-  if (need && !isNeedEmitted && (!canProvide || provideResult)) {
-    events.push(['needsTokens', { reason: need }]);
-    isNeedEmitted = true;
-  }
-  if (optedOut && !before.optedOut) events.push(['optout', {}]);
-  if (ended && !before.ended) events.push(['expired', { token: 'refresh' }]);
-  if (set && token && token !== before.token) {
-    const { advertisingToken, expiresAt, refreshAt } = set;
-    events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
-  } else if (!optedOut && !token && before.token && set) {
-    // Only the local clock says that the refresh token has expired; the service must confirm it.
-    if (ended || at < set.endsAt) events.push(['expired', { token: 'advertising' }]);
-    else known = before.token;
-  }
-  return { events, emitted: { token: known, optedOut, ended, need: isNeedEmitted } };
-}
-
-function waitingForOf(
-  page: PageState,
-  token: string | undefined,
-  pending: AttemptPlan | undefined,
-): SessionState['waitingFor'] {
-  if (page.consent !== 'granted') return 'consent';
-  if (!page.isCurrent) return 'storage';
-  return token ? undefined : pending?.kind;
-}
-
-/** What the session does next; see {@link NextReason}. `noTokenError` says in words why there is no token. */
+/** The one next step: what blocks the session comes first, then an attempt, then what time alone brings. */
 function nextOf(
-  page: PageState,
+  page: Page,
   { set, offsetMs }: SessionRecord,
   phase: Phase,
   token: string | undefined,
-  pending: AttemptPlan | undefined,
-  plan: AttemptPlan | undefined,
+  isSettled: boolean,
+  plan: Plan | undefined,
   wait: Wait | undefined,
 ): NextStep | undefined {
   if (page.isClosed) return undefined;
   const action = set || !page.canProvide ? 'refresh' : 'provide';
-  if (!isSettled(page)) return { action, reason: page.consent === 'granted' ? 'storage' : 'consent' };
+  if (!isSettled) return { action, reason: page.consent ? 'storage' : 'consent' };
+  if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
   // An attempt that starts now has no instant yet, so that a state that is read twice before then stays the same.
-  if (pending)
-    return { ...(page.attempt && { at: page.attempt.startedAt }), action: pending.kind, reason: 'in_progress' };
-  if (plan && wait) return { ...wait, action: plan.kind };
-  if (phase === 'fresh' && page.canRefresh && set) {
+  if (plan) return { ...(wait ?? { reason: 'in_progress' }), action: plan.kind };
+  if (phase === 'fresh' && page.canRefresh && set)
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
-  }
   if (token && set) return { at: set.expiresAt - offsetMs, action: 'expire', reason: 'expires' };
   return { action: 'provide', reason: 'page' };
 }
 
-/**
- * What an explicit `refresh()` attempts; undefined if the record belongs to another user, or if a new set is needed and there is no
- * `provide`.
- */
-export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
-  if (isOfOtherUser(record, page.user)) return undefined;
-  const at = serviceTime(record, now);
-  const phase = phaseOf(record, at);
-  const need = page.canRefresh ? needOf(page, record, phase, undefined, at) : 'empty';
-  return planOf(page, record, phase, need, now, true);
+/** The last failure, if an attempt failed: a failure of the store or of the consent gate does not explain a missing token. */
+export function attemptError({ lastError }: Page): TokenError | undefined {
+  return lastError && !['storage_failed', 'no_consent'].includes(lastError.code) ? lastError : undefined;
+}
+
+/** Why there is no token: first what blocks the session, then what the record says, then the failed attempt. */
+export function whyNoToken({ isForeign, record }: Decision, page: Page): ErrorCode | TokenError {
+  if (page.isClosed) return 'closed';
+  if (!page.consent) return 'no_consent';
+  if (isForeign) return 'no_token';
+  if (record.optedOut) return 'opted_out';
+  if (record.ended) return 'refresh_rejected';
+  return ((record.set || page.provideResult === 'failed') && attemptError(page)) || 'no_token';
 }

@@ -1,210 +1,224 @@
 /**
- * The stored record and its transitions: pure functions from record to record.
+ * The stored record, its parser, and every change that the host makes: pure functions from record to record.
  *
- * The same transition is applied to the record in memory and, inside one atomic update, to the stored record, so both follow the
- * same rule, whatever another tab has written meanwhile. No I/O and no clock here.
+ * A change is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places,
+ * whatever another tab has written meanwhile. `retry.ts` has the changes of an attempt. No I/O and no clock here.
  */
 
 import { ownMembers } from '../../token/checks.ts';
 import type { Held } from '../../token/phase.ts';
-import type { TokenSet } from '../../token/token-set.ts';
-import type { RetryState } from './retry.ts';
+import { readTokenSet, type TokenSet } from '../../token/token-set.ts';
 
 /** Everything that is stored: one value, so that a token and its key are never separated. Instants are local epoch ms. */
 export interface SessionRecord extends Held {
   /** Version of the record format. */
   readonly v: 2;
   /**
-   * Incremented whenever the user may have changed: by a supplied set, a logout, an opt-out, a withdrawal of consent. A response to
-   * a request of an earlier generation is late and changes nothing.
+   * Incremented whenever the user may have changed: by a supplied set, a logout, an opt-out, a withdrawal of consent. The answer to a
+   * request of an earlier generation is late and changes nothing.
    */
   readonly generation: number;
   /** The operator that issued the set. A record with another operator is read as absent. */
   readonly baseUrl: string;
   /** The service's clock minus this device's, ms; 0 if it is unknown or small. */
   readonly offsetMs: number;
-  /** When the set arrived. */
-  readonly receivedAt?: number | undefined;
-  /** Fingerprints of the sets that the host supplied, newest first. */
-  readonly fingerprints?: readonly string[] | undefined;
-  /** When the user logged out or opted out; absent once a set is supplied. */
-  readonly clearedAt?: number | undefined;
-  /** The generation whose token was last handed to a cache outside the session; see {@link signalNoted}. */
-  readonly signalGeneration?: number | undefined;
-  /** The hashed label of the user; see `user.ts`. Absent if the host gave no label. */
+  /** When the set arrived; 0: never. */
+  readonly receivedAt: number;
+  /** The latest `expiresAt` of all sets so far, also of those that a logout has ended; see {@link renderedFor}. Service time. */
+  readonly acceptedUntil: number;
+  /** When the user logged out or opted out; 0 once a set is supplied. */
+  readonly clearedAt: number;
+  /** The hashed label of the user; absent if the host gave none. */
   readonly user?: string | undefined;
-  /** When a tab without the Web Lock began to call `provide`; see {@link provideClaimed}. */
-  readonly provideAt?: number | undefined;
-  /** Attempts to refresh; absent once one has returned a valid set, or the host has supplied another. */
+  /** The tab that is refreshing, or calling `provide`. */
+  readonly lease?: Lease | undefined;
+  /** The attempts of all tabs that have brought no valid set. */
   readonly retry?: RetryState | undefined;
 }
 
-/** A change of the record. Returns the same record if there is nothing to change. */
-export type Transition = (record: SessionRecord) => SessionRecord;
-
-/** A logout remembers the set that it ended for 30 days, so that a cached page cannot bring it back. */
-const LOGOUT_MEMORY_MS = 30 * 86_400_000;
-
-/** How many fingerprints are kept: enough for the sets that pages in a back/forward or HTTP cache may still supply. */
-export const MAX_FINGERPRINTS = 32;
-
-/** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and responses take time to arrive. */
-export const CLOCK_TOLERANCE_MS = 5_000;
-
-/** The part of a refresh token that identifies it but is useless as a credential. */
-const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
-
-/** Tell whether the current set is `set`, or was refreshed from it. */
-export function descendsFrom(record: SessionRecord, set: TokenSet): boolean {
-  return record.set !== undefined && record.fingerprints?.[0] === fingerprintOf(set);
+/** One tab's right to make an attempt, for a limited time. */
+export interface Lease {
+  /** Random, because two tabs may take the lease in the same millisecond, one after the other. */
+  readonly id: number;
+  readonly at: number;
+  readonly ms: number;
+  /** It was taken under the Web Lock, so a tab that obtains the lock knows that this tab is gone. */
+  readonly isLocked: boolean;
 }
+
+/** Why an attempt waits. */
+export type WaitReason = 'back_off' | 'refused' | 'retry_after' | 'woken';
+
+/** When the next attempt may start, and what led to it. */
+export interface RetryState {
+  /** Attempts in a row that have ended without a valid set. */
+  readonly attempts: number;
+  /** How often the service has refused the set, or has sent an answer that cannot be opened. */
+  readonly refusals: number;
+  /** When the last of them ended. */
+  readonly countedAt: number;
+  readonly waitUntil: number;
+  /** What `waitUntil` comes from. */
+  readonly reason: WaitReason;
+  /** A page that woke up has shortened the pause: once in a series is enough. */
+  readonly hasWoken: boolean;
+}
+
+/** A change of the record. Returns the same record if there is nothing to change. */
+export type Change = (record: SessionRecord) => SessionRecord;
+
+/** Apply a change. A record has no prototype: a link may set members of `Object.prototype`, which it would inherit. */
+export function changed(record: SessionRecord, by: Change): SessionRecord {
+  const after = by(record);
+  return after === record ? record : ownMembers(after);
+}
+
+/** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and answers take time to arrive. */
+export const CLOCK_TOLERANCE_MS = 5_000;
 
 /** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
-  return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0 });
+  return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0, receivedAt: 0, acceptedUntil: 0, clearedAt: 0 });
 }
 
 /**
- * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is
- * incremented, so that pending responses are late. Every explicit action starts with this; a withdrawal of consent does nothing
- * else.
+ * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is incremented, so
+ * that pending answers are late. Every other change of the host starts with this; a withdrawal of consent does nothing else.
  */
-export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
+export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => ({
   ...emptyRecord(baseUrl),
   generation: generation + 1,
   offsetMs,
   optedOut,
-  // The cache may still contain the previous user's signal.
-  signalGeneration,
 });
 
+/** Log out at `now`. Unless `forget`, sets that were rendered into earlier pages stay known. */
+export function loggedOut(now: number, forget = false): Change {
+  return (record) => ({
+    ...erased(record),
+    acceptedUntil: forget ? 0 : record.acceptedUntil,
+    clearedAt: now,
+  });
+}
+
+/** The user has opted out at `now`: erase everything, and keep a tombstone. */
+export function optedOut(now: number): Change {
+  return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
+}
+
+/** Log out at `now`, because `user` has signed in. With a label, the record waits for the set of that user. */
+export function signedIn(user: string | undefined, now: number): Change {
+  return (record) => ({ ...loggedOut(now)(record), user });
+}
+
 /**
- * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service
- * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
+ * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts
+ * it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  the user's hashed label; without it the record belongs to no known user.
- * @param keepsAttempts  count the attempts with the previous set, but not its rejections, for this one too. Behind a tombstone
- *   they always count, because a service that rejects every set would otherwise be called endlessly.
  */
-export function setByHost(set: TokenSet, now: number, user?: string, keepsAttempts = false): Transition {
+export function setByHost(set: TokenSet, now: number, user?: string): Change {
   return (record) => {
     // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
-    if (record.ended && record.user === user && isSameSet(record, { ...record, set })) return record;
-    const fingerprint = fingerprintOf(set);
-    const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
-    const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
-    const isCounted = keepsAttempts || record.optedOut;
-    const retry = isCounted && record.retry ? { ...record.retry, refusals: 0 } : undefined;
-    return { ...erased(record), set, receivedAt: now, fingerprints, user, retry };
+    if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
+    return {
+      ...erased(record),
+      set,
+      user,
+      receivedAt: now,
+      acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
+      // Otherwise a service that refuses every user of this browser would be called endlessly.
+      retry: record.optedOut ? record.retry && { ...record.retry, refusals: 0 } : undefined,
+    };
   };
 }
 
 /**
- * A host that refreshes the set itself (`refresh: 'off'`) supplies one. It comes from the service, so it lifts the tombstone of
- * an opt-out.
+ * A host that refreshes the set itself (`refresh: 'off'`) supplies one. It comes from the service, so it lifts the tombstone of an
+ * opt-out.
  */
-export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Transition {
+export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Change {
   return (record) => setByHost(set, now, user)({ ...record, optedOut: undefined });
 }
 
 /**
- * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the call.
+ * The page was rendered with `set`, if that is given, for `user`. A cached page may supply an old set, so it counts only if it expires
+ * later than every set before, or if it is the current one, which has no label yet. Otherwise a record of another user, or of no
+ * known one, is ended as by a logout.
  *
- * @param user  the hashed label of the calling page. Default: the user for whom the record waits for a set.
+ * @param user  undefined: nobody is signed in, or the site gives no labels. Only a record with a label can be ended.
+ * @param endsOthers  the site gives labels.
  */
-export function setByProvide(asked: SessionRecord, user = asked.user): (set: TokenSet, now: number) => Transition {
-  return (set, now) => ifSameSet(asked, setByHost(set, now, user, true));
-}
-
-/**
- * The page was rendered with a set. A cached page may supply an old one: a set that is known, or that was ended by a logout in
- * the last 30 days, changes nothing.
- */
-export function renderedWithPage(set: TokenSet, now: number, user?: string): Transition {
+export function renderedFor(
+  user: string | undefined,
+  now: number,
+  set: TokenSet | undefined,
+  endsOthers: boolean,
+): Change {
   return (record) => {
-    const isKnown = record.fingerprints?.includes(fingerprintOf(set));
-    const isCurrent = record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS;
-    return isKnown && isCurrent ? record : setByHost(set, now, user)(record);
+    const isLater = set && set.expiresAt > record.acceptedUntil;
+    const isUnlabelled = set && user && !record.user && isSameTokens(record.set, set);
+    if (isLater || isUnlabelled) return setByHost(set, now, user)(record);
+    return endsOthers && record.user !== user ? signedIn(user, now)(record) : record;
   };
 }
 
-/** Log out at `now`. The fingerprints stay for {@link renderedWithPage}, unless they are to be forgotten too. */
-export function loggedOut(now: number, forget = false): Transition {
-  return (record) => {
-    const fingerprints = forget ? undefined : record.fingerprints;
-    return { ...erased(record), fingerprints, clearedAt: now };
-  };
-}
-
-/** The user has opted out at `now`: erase tokens and fingerprints, keep a tombstone. */
-export function optedOut(now: number): Transition {
-  return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
-}
-
-/** Note that a cache outside the session receives the current user's token, or, if there is no user, no longer holds one. */
-export const signalNoted: Transition = (record) => {
-  const signalGeneration = record.set && !record.optedOut ? record.generation : undefined;
-  return signalGeneration === record.signalGeneration ? record : { ...record, signalGeneration };
-};
-
-/**
- * A tab that has no Web Lock calls `provide` at `now`. The record is unchanged if another tab began to do so less than
- * `leaseMs` ago.
- */
-export function provideClaimed(now: number, leaseMs: number): Transition {
-  return (record) => {
-    const { provideAt = Number.NEGATIVE_INFINITY } = record;
-    return now >= provideAt && now < provideAt + leaseMs ? record : { ...record, provideAt: now };
-  };
-}
-
-/** The call of `provide` that was claimed at `claimedAt` has ended; the lease of another tab stays. */
-export function provideEnded(claimedAt: number): Transition {
-  return (record) => (record.provideAt === claimedAt ? { ...record, provideAt: undefined } : record);
-}
-
-/** Apply `transition` only if the record still holds the set of `asked`: another user may have signed in meanwhile. */
-export function ifSameSet(asked: SessionRecord, transition: Transition): Transition {
-  return (record) => (isSameSet(record, asked) ? transition(record) : record);
+function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
+  return (
+    one?.refreshToken === other?.refreshToken &&
+    one?.advertisingToken === other?.advertisingToken &&
+    one?.expiresAt === other?.expiresAt
+  );
 }
 
 /** Tell whether two records hold the same set, put there by the same action. A refresh may keep the tokens and extend the times. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
-  const { set, generation } = one;
-  const isSameTokens =
-    set?.refreshToken === other.set?.refreshToken && set?.advertisingToken === other.set?.advertisingToken;
-  return generation === other.generation && isSameTokens && set?.expiresAt === other.set?.expiresAt;
+  return one.generation === other.generation && isSameTokens(one.set, other.set);
 }
 
 /**
- * The service's time at `now`, as far as it is known. `Infinity` if this device's clock was set back while no page was open, after the
- * set arrived: the size of the step is unknown, so no token counts as valid.
+ * Tell whether a record belongs to a user other than `user`, the user of the page. Such a page, for example one that stayed open when
+ * another user signed in, returns no token and requests none. A page without a label can use every record.
  */
-export function serviceTime({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number {
+export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
+  return user !== undefined && record.user !== user && (record.set !== undefined || record.user !== undefined);
+}
+
+/**
+ * The service's time at `now`, as far as it is known. `Infinity` if the set arrived "in the future": this device's clock was set
+ * back, and another page wrote the record. The size of the step is unknown, so no token counts as valid until the service has answered.
+ */
+export function serviceTime({ receivedAt, offsetMs }: SessionRecord, now: number): number {
   return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
 }
 
-/** When {@link serviceTime} is known again, local epoch ms. */
-export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
-  return receivedAt - CLOCK_TOLERANCE_MS;
+/** Tell whether members are counts, spans (ms) or instants (epoch ms). 1e15 ms are beyond the year 9999. */
+function areNumbers(given: object, ...names: string[]): boolean {
+  const isPlausible = (value: unknown) => typeof value === 'number' && Math.abs(value) < 1e15;
+  return names.every((name) => isPlausible(given[name as never]));
 }
 
 /**
- * This device's clock was set back by `backMs`: correct the offset, the time of receipt and the start of the last attempt, for all
- * tabs. A lease of `provide` from the future does not count, and `clearedAt` is absent while there is a set.
+ * Parse what a store returned. Another version, another script or a damaged disk may have written it: unless all of it is plausible,
+ * it is read as absent.
  *
- * @param seen  the record of the tab that noticed. If several tabs notice, only the first correction is applied.
+ * @returns an empty record if nothing is stored, or nothing that this session can use.
  */
-export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
-  return (record) => {
-    const { retry, receivedAt = 0, offsetMs } = record;
-    // Compare the offset too: in a record without a time of receipt, nothing else shows that it was corrected.
-    if (receivedAt !== (seen.receivedAt ?? 0) || offsetMs !== seen.offsetMs) return record;
-    return {
-      ...record,
-      offsetMs: offsetMs + backMs,
-      receivedAt: Math.max(0, receivedAt - backMs),
-      ...(retry && { retry: { ...retry, startedAt: retry.startedAt - backMs } }),
-    };
-  };
+export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
+  const empty = emptyRecord(baseUrl);
+  try {
+    const record = ownMembers<SessionRecord>({ ...empty, ...(stored as object) });
+    const set = record.set && readTokenSet(record.set, true);
+    const lease = record.lease && ownMembers<Lease>(record.lease);
+    const retry = record.retry && ownMembers<RetryState>(record.retry);
+    const isSound =
+      record.v === 2 &&
+      record.baseUrl === baseUrl &&
+      areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
+      (!lease || areNumbers(lease, 'at', 'ms')) &&
+      (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));
+    return isSound ? Object.assign(record, set && { set }, lease && { lease }, retry && { retry }) : empty;
+  } catch {
+    return empty;
+  }
 }

@@ -1,111 +1,67 @@
 /**
- * When the service may be asked again after a failure: back-off after outages, few and widely spaced attempts after
- * refusals, and a budget for all attempts with one set.
+ * The changes that an attempt makes, a refresh or a call of `provide`: it takes the lease, fails, gets an answer, ends. And when the
+ * next one may start.
  *
- * No I/O and no clock. Not quite pure: `pauseMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
- * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
- *
- * To add a reason to wait that all tabs share:
- *
- * 1. Add a span to `RetryState`. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
- *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it, also against two days. A state stored earlier
- *    lacks the span, which must then read as 0.
- * 2. Add its name to `WaitReason`, the comparison to `nextAttempt`, and its explanation to `NextReason` in `public-state.ts`.
- * 3. TypeScript then requires its text in the inspector. Add a row to the table in docs/session.md.
- *
- * A reason that concerns only this page is a pause in `PageState` (a value in `initialPage`, moved by `pageClockSetBack`) and a case of
- * `waitOf` in `decide.ts`; `isSoon` there decides whether callers of `getToken` wait for it. For it, steps 2 and 3 need only
- * `NextReason`.
+ * The lease and the retry state are part of the record, so all tabs share them. Random numbers are drawn before a change, so every
+ * change is pure. To add a reason why an attempt waits, see docs/session.md and `NextReason` in `page.ts`: a reason that
+ * all tabs share is a `WaitReason` with which `attemptFailed` sets `waitUntil`; one of this page only is a case of `waitOf`.
  */
 
 import type { TokenError } from '../../token/errors.ts';
+import { phaseOf } from '../../token/phase.ts';
+import type { Answer, TokenSet } from '../../token/token-set.ts';
+import type { Plan } from './page.ts';
+import {
+  type Change,
+  CLOCK_TOLERANCE_MS,
+  isSameSet,
+  type Lease,
+  optedOut,
+  type RetryState,
+  type SessionRecord,
+  setByHost,
+} from './record.ts';
 
-/** The refresh attempts, over all tabs, that brought no newer set, or one that had expired on arrival. */
-export interface RetryState {
-  /** Attempts so far, including those whose tab was closed before the answer. */
-  readonly attempts: number;
-  /** Failures that lengthen the back-off: network errors, time-outs, 408, 425, 429 and 5xx. */
-  readonly outages: number;
-  /** How often the service has refused the set, or has sent an answer that cannot be opened. */
-  readonly refusals: number;
-  /** When the last attempt began, local epoch ms. */
-  readonly startedAt: number;
-  /** True from the start of an attempt to its end: the lease of the tab that makes it. */
-  readonly isRunning: boolean;
-  /** The attempt holds the Web Lock, so a tab that obtains the lock knows that it is over. */
-  readonly isLocked: boolean;
-  /** How long the attempt may run, ms: the time limit of its tab. */
-  readonly leaseMs: number;
-  /** How long to wait after `startedAt`, ms. An explicit `refresh()` does not wait for this. */
-  readonly waitMs: number;
-  /** How long every attempt waits after `startedAt`, ms, because the service sent `Retry-After`. */
-  readonly retryAfterMs: number;
-}
-
-/** Back-off after an outage: the span doubles from `firstMs` to `maxMs`. */
+/** The pause after a failure: it doubles from `firstMs` to `maxMs`. */
 export interface BackOff {
   readonly firstMs: number;
   readonly maxMs: number;
 }
 
-/** Why an attempt waits. */
-export type WaitReason = 'back_off' | 'budget' | 'refused' | 'retry_after' | 'woken';
+/** No instant. */
+export const NEVER = Number.POSITIVE_INFINITY;
 
-/** When the next attempt may start (local epoch ms), and what sets that instant. */
-export interface NextAttempt {
-  readonly at: number;
-  readonly reason: WaitReason;
-}
+/** No pause and no lease is longer, and no retry state older, ms. */
+export const DAY_MS = 86_400_000;
 
-/** Spacing of attempts after a refusal, ms. After the last of them a new set is needed. */
+/** Pauses after a refusal, ms. After the last of them a new set is needed. */
 const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
 
-/**
- * Retry state older than this is void, and so is one from the future, which shows that a clock was set. No pause is longer, ms.
- */
-export const MAX_WAIT_MS = 86_400_000;
+/** So many attempts in a row that do not fail, but bring no valid set either, follow at once. */
+export const FREE_ATTEMPTS = 3;
 
-/** A page that wakes up tries again within this time, at random: all pages of a device wake up at once. */
-export const WAKE_SPREAD_MS = 2_000;
-
-/** A device that wakes up needs this long to reconnect, ms. Failures before that say nothing about the service. */
-const WAKE_NETWORK_MS = 30_000;
-/** During that time, at most this many earlier outages count towards the back-off. */
-const WAKE_OUTAGES = 2;
-
-/**
- * The minimum time between the last attempt and the next one, ms; nothing shortens it. The first five attempts follow the
- * back-off alone, those up to the fifteenth are at least 180 s apart, and all later ones 125 s: at most 15 attempts in any 30
- * minutes.
- */
-function minSpacingMs(attempts: number): number {
-  if (attempts < 5) return 0;
-  return attempts < 15 ? 180_000 : 125_000;
-}
+/** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
+const DUE_ON_ARRIVAL_MS = 60_000;
 
 /** Statuses below 500 of a service that is overloaded: the same request may succeed later. */
 const TEMPORARY = [408, 425, 429];
 
 /** Tell whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. */
-export function isRefusal({ status = 500 }: TokenError): boolean {
-  return status < 500 && !TEMPORARY.includes(status);
+export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean {
+  return kind === 'refresh' && status < 500 && !TEMPORARY.includes(status);
 }
 
 /**
- * Draw the pause after an outage, ms, at most a day: back-off with full jitter, and from the fifth attempt on the spacing of the
- * budget with up to 12.5 % jitter, so that pages do not retry in the same instant.
- *
- * @param outages   earlier outages, for the back-off.
- * @param attempts  all attempts so far, for the budget.
+ * Tell whether an instant is recent: less than `ms` ago, and not in the future, which would show that a clock was set back. A change
+ * may wait for the store, so another tab may have written an instant that is a little later than `now`.
  */
-export function pauseMs({ firstMs, maxMs }: BackOff, outages: number, attempts: number): number {
-  const backOffMs = Math.random() * Math.min(maxMs, firstMs * 2 ** outages, MAX_WAIT_MS);
-  return Math.max(backOffMs, minSpacingMs(attempts) * (1 + Math.random() / 8));
+function isRecent(at: number, ms: number, now: number): boolean {
+  return now + CLOCK_TOLERANCE_MS >= at && now < at + Math.min(ms, DAY_MS);
 }
 
-/** The retry state, if it still counts at `now` (local epoch ms). */
-export function currentRetry(retry: RetryState | undefined, now: number): RetryState | undefined {
-  return retry && now >= retry.startedAt && now < retry.startedAt + MAX_WAIT_MS ? retry : undefined;
+/** The retry state, if it still counts at `now`. */
+export function currentRetry({ retry }: SessionRecord, now: number): RetryState | undefined {
+  return retry && isRecent(retry.countedAt, DAY_MS, now) ? retry : undefined;
 }
 
 /** Tell whether the service has refused the set so often that a new one is needed. */
@@ -113,121 +69,171 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
   return !!retry && retry.refusals > REFUSAL_SPACING_MS.length;
 }
 
-/**
- * Tell whether another tab holds the lease at `now`: its attempt has not ended, and is within its time limit.
- *
- * @param hasLock  this tab holds the Web Lock, so an attempt that held the lock is over and its tab is gone.
- */
-export function isLeased(retry: RetryState | undefined, now: number, hasLock: boolean): boolean {
-  if (!retry?.isRunning || (hasLock && retry.isLocked)) return false;
-  return now < retry.startedAt + retry.leaseMs;
+/** When a plan may start. */
+export function startOf(plan: Plan, retry: RetryState | undefined): number {
+  if (!retry) return 0;
+  if (plan.isExplicit) return plan.kind === 'refresh' && retry.reason === 'retry_after' ? retry.waitUntil : 0;
+  return plan.kind === 'refresh' && isUsedUp(retry) ? NEVER : retry.waitUntil;
 }
+
+/** The pause after a number of attempts in a row, ms. */
+export type Pause = (attempts: number) => number;
 
 /**
- * When the set may be sent again.
- *
- * @param wakeAttemptAt  when a page that woke up tries a set that no tab has tried since.
- * @param isExplicit     the page called `refresh()`: only the budget and `Retry-After` delay it.
- * @returns undefined if nothing delays it.
+ * Draw the random part of a pause, so that pages do not try again in the same instant: it takes off up to a quarter. With the defaults,
+ * the service gets at most 15 calls in any 30 minutes.
  */
-export function nextAttempt(
-  retry: RetryState | undefined,
-  wakeAttemptAt: number,
-  isExplicit = false,
-): NextAttempt | undefined {
-  if (!retry) return undefined;
-  const { startedAt, refusals } = retry;
-  const budgetAt = startedAt + minSpacingMs(retry.attempts);
-  const retryAfterAt = startedAt + retry.retryAfterMs;
-  const forced: NextAttempt =
-    retryAfterAt > budgetAt ? { at: retryAfterAt, reason: 'retry_after' } : { at: budgetAt, reason: 'budget' };
-  const waitAt = startedAt + retry.waitMs;
-  const triedSinceWake = startedAt > wakeAttemptAt - WAKE_SPREAD_MS;
-  let own: NextAttempt = { at: waitAt, reason: refusals ? 'refused' : 'back_off' };
-  if (!refusals && !triedSinceWake && wakeAttemptAt < waitAt) own = { at: wakeAttemptAt, reason: 'woken' };
-  return isExplicit || forced.at > own.at ? forced : own;
+export function drawPause({ firstMs, maxMs }: BackOff): Pause {
+  const part = 1 - Math.random() / 4;
+  return (attempts) => part * Math.min(maxMs, firstMs * 2 ** (attempts - 1), DAY_MS);
 }
 
-/** How an attempt starts. */
-export interface StartOptions {
-  /** This tab holds the Web Lock. */
-  readonly hasLock: boolean;
-  /** The page called `refresh()`: earlier refusals no longer count. */
-  readonly isExplicit: boolean;
-  /** How long it may run, ms. */
-  readonly leaseMs: number;
+/** Tell whether another tab has the lease. `hasLock`: this tab has the Web Lock. */
+export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
+  return !!lease && !(hasLock && lease.isLocked) && isRecent(lease.at, lease.ms, now);
 }
 
-/** An attempt starts at `now`. */
-export function attemptStarted(
-  retry: RetryState | undefined,
-  now: number,
-  { hasLock, isExplicit, leaseMs }: StartOptions,
-): RetryState {
-  return {
-    attempts: (retry?.attempts ?? 0) + 1,
-    outages: retry?.outages ?? 0,
-    refusals: isExplicit ? 0 : (retry?.refusals ?? 0),
-    startedAt: now,
-    isRunning: true,
-    isLocked: hasLock,
-    // A longer one, for example from a `timeoutMs` of 1e16, would be rejected by `parseRetry`.
-    leaseMs: Math.min(leaseMs, MAX_WAIT_MS),
-    waitMs: 0,
-    retryAfterMs: 0,
+/**
+ * A tab takes the lease for an attempt with the set of `asked`. Nothing changes if another tab has the lease, if the set has changed or
+ * ended, or if it is too early to send it again.
+ */
+export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): Change {
+  return (record) => {
+    const now = lease.at;
+    const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended);
+    // Not `now < startOf(...)`: the host's `now` may return NaN.
+    const isDue = now >= startOf(plan, currentRetry(record, now));
+    return isOver || !isDue || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
   };
 }
 
 /**
- * The attempt failed at `now`.
- *
- * @param wakeAttemptAt  when this page was to try again after waking up; 0 if it never slept.
+ * The attempt that took the lease of `sent` is over. Its outcome counts only if generation and tokens are still those that were
+ * sent; a failure, only if no other tab has taken the lease meanwhile.
  */
-export function attemptFailed(
-  retry: RetryState,
-  error: TokenError,
-  backOff: BackOff,
+export function attemptEnded(sent: SessionRecord, outcome: Change, isFailure: boolean): Change {
+  return (record) => {
+    const isOwn = record.lease?.id === sent.lease?.id;
+    const ended = isOwn ? { ...record, lease: undefined } : record;
+    return isSameSet(record, sent) && (isOwn || !isFailure) ? outcome(ended) : ended;
+  };
+}
+
+/**
+ * Count an attempt that has ended at `now` without a valid set. One whose tab was left or closed before the answer is not counted: that
+ * is not a failure of the service.
+ */
+function attemptCounted(record: SessionRecord, now: number): RetryState {
+  const { attempts = 0, refusals = 0, hasWoken = false } = currentRetry(record, now) ?? {};
+  return { attempts: attempts + 1, refusals, countedAt: now, waitUntil: 0, reason: 'back_off', hasWoken };
+}
+
+/** The attempt failed at `now`. */
+export function attemptFailed(plan: Plan, error: TokenError, pause: Pause, now: number): Change {
+  return (record) => {
+    const retry = attemptCounted(record, now);
+    const isRefused = isRefusal(plan, error);
+    // The page called `refresh()`: earlier refusals no longer count.
+    const earlier = plan.isExplicit ? 0 : retry.refusals;
+    const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : pause(retry.attempts);
+    const askedMs = Math.min(error.retryAfterMs ?? 0, DAY_MS);
+    const reason = askedMs > ownMs ? 'retry_after' : isRefused ? 'refused' : 'back_off';
+    const refusals = earlier + Number(isRefused);
+    return { ...record, retry: { ...retry, refusals, waitUntil: now + Math.max(ownMs, askedMs), reason } };
+  };
+}
+
+/** A page woke up or came online: the next attempt may start at `at`, unless the service asked for the pause. */
+export function wokeUp(at: number): Change {
+  return (record) => {
+    const { retry } = record;
+    if (!retry || retry.hasWoken || retry.reason !== 'back_off' || retry.waitUntil <= at) return record;
+    return { ...record, retry: { ...retry, waitUntil: at, reason: 'woken', hasWoken: true } };
+  };
+}
+
+/** The retry state after an attempt that did not fail, but brought no valid set: only many of them in a row cause a pause. */
+function fruitless(record: SessionRecord, pause: Pause, now: number): RetryState {
+  const retry = attemptCounted(record, now);
+  return retry.attempts > FREE_ATTEMPTS ? { ...retry, waitUntil: now + pause(retry.attempts) } : retry;
+}
+
+/**
+ * `provide` has answered at `now`. undefined: nobody is signed in.
+ *
+ * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
+ */
+export function provideAnswered(
+  answer: Answer | undefined,
+  user: string | undefined,
+  pause: Pause,
   now: number,
-  wakeAttemptAt: number,
-): RetryState {
-  // Another tab's clock may have been set back.
-  const elapsedMs = Math.max(0, now - retry.startedAt);
-  const retryAfterMs = error.retryAfterMs ? elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS) : 0;
-  const ended = { ...retry, isRunning: false, retryAfterMs };
-  if (isRefusal(error)) {
-    const spacingMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
-    return { ...ended, refusals: retry.refusals + 1, waitMs: elapsedMs + spacingMs };
-  }
-  const isWaking = now < wakeAttemptAt + WAKE_NETWORK_MS;
-  const outages = isWaking ? Math.min(retry.outages, WAKE_OUTAGES) : retry.outages;
-  return { ...ended, outages: outages + 1, waitMs: elapsedMs + pauseMs(backOff, outages, retry.attempts) };
+): Change {
+  return (record) => {
+    // That the service keeps refusing the set still counts.
+    if (!answer) return record.set ? record : { ...record, retry: undefined };
+    if (answer === 'optout') return optedOut(now)(record);
+    const after = setByHost(answer, now, user ?? record.user)(record);
+    // A set that is due soon may be one that the service refuses.
+    const isFresh = after !== record && phaseOf(after, now + after.offsetMs + DUE_ON_ARRIVAL_MS) === 'fresh';
+    return { ...after, retry: isFresh ? undefined : { ...fruitless(record, pause, now), refusals: 0 } };
+  };
 }
 
-/** The lease of a record of an earlier version, ms. */
-const EARLIER_LEASE_MS = 12_000;
+/** The result of a refresh: a newer set, an opt-out, or the end of the refresh token. */
+export type RefreshResult = Answer | 'ended';
 
-/** Tell whether a stored value may be a count, a span (ms) or an instant (epoch ms): a number from 0 to beyond the year 9999. */
-export function isPlausible(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value < 1e15;
+/**
+ * The service has answered the refresh of `sent`.
+ *
+ * @param dateMs  the response's `Date` header, epoch ms, if the page may read it.
+ */
+export function refreshAnswered(
+  sent: SessionRecord,
+  result: RefreshResult,
+  dateMs: number | undefined,
+  pause: Pause,
+  now: number,
+): Change {
+  return (record) => {
+    // A set that was held back behind a tombstone is refused: attempts with such sets count together.
+    const retry = fruitless(record, pause, now);
+    if (result === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
+    if (result === 'ended') return record.optedOut ? { ...record, retry, set: undefined } : { ...record, ended: true };
+    const arrived = onArrival(result, sent.lease?.at ?? now, now, dateMs);
+    return {
+      ...record,
+      ...arrived,
+      receivedAt: now,
+      acceptedUntil: Math.max(record.acceptedUntil, result.expiresAt),
+      ended: undefined,
+      // The service accepts the user.
+      optedOut: undefined,
+      // A set that has expired on arrival is due at once: keep counting attempts, or the service would be called endlessly.
+      retry: result.expiresAt > now + arrived.offsetMs ? undefined : retry,
+    };
+  };
 }
 
-/** Check the fields of a stored retry state; an implausible one reads as none. */
-export function parseRetry(stored: unknown): RetryState | undefined {
-  if (typeof stored !== 'object' || stored === null) return undefined;
-  const {
-    attempts,
-    outages,
-    refusals,
-    startedAt,
-    isRunning,
-    isLocked,
-    leaseMs = EARLIER_LEASE_MS,
-    waitMs,
-    retryAfterMs,
-  } = stored as RetryState;
-  const numbers = { attempts, outages, refusals, startedAt, leaseMs, waitMs, retryAfterMs };
-  if (!Object.values(numbers).every(isPlausible) || typeof isRunning !== 'boolean') return undefined;
-  // Each is at most a day after the failure, which comes less than a day after the start.
-  if (Math.max(waitMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;
-  return { ...numbers, isRunning, isLocked: isLocked === true };
+/**
+ * Derive the clock offset from a set that has just arrived; also returns the set, with `refreshAt` postponed if the set would be due
+ * at once.
+ *
+ * The service read its clock between request (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is
+ * taken at its end: it is better to return no token than an expired one.
+ */
+function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined) {
+  const { refreshAt, expiresAt } = set;
+  const givenMs = dateMs ? dateMs - startedAt : 0;
+  const isClockRight = dateMs && givenMs > -CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
+  // A `Date` in the past may come from a cache. It is used only if the set also shows that this clock is ahead.
+  const dateOffsetMs = givenMs < 0 && startedAt < refreshAt ? 0 : givenMs;
+  // A set that was already due when it was requested shows that this clock is ahead, unless `Date` confirms the clock: the set is
+  // valid for at least expiresAt - refreshAt, so take its arrival as refreshAt.
+  const offsetMs = isClockRight ? 0 : Math.min(dateOffsetMs, refreshAt - startedAt);
+  const arrivedAt = startedAt + offsetMs;
+  // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.
+  const isDue = arrivedAt > refreshAt - Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
+  const dueAt = (Math.max(refreshAt, arrivedAt) + expiresAt) / 2;
+  return { set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set, offsetMs };
 }

@@ -290,7 +290,8 @@ describe('init', () => {
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
     expect([...seen]).toEqual([undefined]);
     expect(sdk.isLoginRequired()).toBe(true);
-    // A new login differs from it.
+    // The set of a new login expires later.
+    await fixture.advance(1_000);
     nextPage().init({ baseUrl: BASE_URL, identity: newSet(4) });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-4');

@@ -1,6 +1,7 @@
 /** Which identity counts: one table over page, server's cookie, copy, former SDK, mark and record. */
 
 import { describe, expect, test } from 'vitest';
+import type { DatedRecord } from '../../../src/page/uid2/dated-store.ts';
 import type { Found } from '../../../src/page/uid2/places.ts';
 import {
   type Claim,
@@ -13,9 +14,8 @@ import {
   tokenTime,
   wireOf,
 } from '../../../src/page/uid2/precedence.ts';
-import type { DatedRecord } from '../../../src/session/dated-store.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
-import { BASE_URL, wireSet } from '../../session/fixtures.ts';
+import { wireSet } from '../../session/fixtures.ts';
 import { DAY, MINUTE, START } from '../../support/fixtures.ts';
 
 const OLDER = START - 10 * MINUTE;
@@ -38,7 +38,7 @@ const found = {
   serverLogout: { from: 'cookie', value: { status: 'logout' } },
 } satisfies Record<string, Found | ((...given: number[]) => Found)>;
 
-const record = (more: Partial<DatedRecord>): DatedRecord => ({ generation: 1, baseUrl: BASE_URL, ...more });
+const record = (more: Partial<DatedRecord>): DatedRecord => ({ generation: 1, ...more });
 const signedIn = (actAt?: number) => record({ set: parseTokenSet(set(9)), actAt });
 const signedOut = (actAt: number) => record({ actAt, clearedAt: actAt });
 const optedOut = (actAt: number) => record({ actAt, clearedAt: actAt, optedOut: true });

@@ -2,196 +2,147 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Decision, decide, explicitPlan } from '../../../src/session/rules/decide.ts';
-import { noTokenError } from '../../../src/session/rules/no-token.ts';
-import { isSettled, type PageState } from '../../../src/session/rules/page-state.ts';
-import { isSameState, type SessionState } from '../../../src/session/rules/public-state.ts';
-import { type SessionRecord, serviceTime } from '../../../src/session/rules/record.ts';
-import { currentRetry } from '../../../src/session/rules/retry.ts';
+import { type Decision, isActive, whyNoToken } from '../../../src/session/rules/decide.ts';
+import { changesBetween, type Page, type SessionState, type View } from '../../../src/session/rules/page.ts';
+import { isOfOtherUser, serviceTime } from '../../../src/session/rules/record.ts';
+import { attemptClaimed, currentRetry } from '../../../src/session/rules/retry.ts';
 import { runsOf } from '../../support/properties.ts';
-import { clockTimes, DAY, deepFreeze, FRESH, page, pages, record, records } from './fixtures.ts';
+import { clockTimes, DAY, decisionOf, deepFreeze, leaseOf, NEVER, pages, views } from './fixtures.ts';
 
 const RUNS = runsOf(500);
 
-type Check = (record: SessionRecord, page: PageState, now: number, decision: Decision) => void;
-
 /** Check every decision. Its inputs are frozen, so a decision that changes them throws. */
-function always(check: Check): void {
+function always(check: (decision: Decision, view: View, page: Page, now: number) => void): void {
   fc.assert(
-    fc.property(records, pages, clockTimes, (record, page, now) => {
-      deepFreeze(record);
-      deepFreeze(page);
-      check(record, page, now, deepFreeze(decide(record, page, now)));
-    }),
+    fc.property(views, pages, clockTimes, (view, page, now) => check(decisionOf(view, page, now), view, page, now)),
     { numRuns: RUNS },
   );
 }
 
 /** The page once the decision is carried out: its events are emitted, its attempt is in progress. */
-function carriedOut({ generation }: SessionRecord, { page, attempt }: Decision, now: number): PageState {
-  return attempt ? { ...page, attempt: { plan: attempt, generation, startedAt: now } } : page;
-}
-
-/** The page where the visitor sees it, with consent, with nothing to read or write. */
-function settled(page: PageState): PageState {
-  return { ...page, consent: 'granted', isClosed: false, isAway: false, isCurrent: true, writes: 0 };
-}
-
-/** The record with a set that arrived before `now`, and attempts of the last day. */
-function upToDate(record: SessionRecord, now: number): SessionRecord {
-  const { retry, receivedAt = 0 } = record;
-  const startedAt = now - ((retry?.startedAt ?? 0) % DAY);
-  return { ...record, receivedAt: Math.min(receivedAt, now), retry: retry && { ...retry, startedAt } };
+function carriedOut(page: Page, decision: Decision, { record: { generation } }: View, now: number): Page {
+  const { due: plan, isSettled } = decision;
+  const emitted = isSettled ? changesBetween(page.emitted, page, decision).emitted : page.emitted;
+  const attempt = plan ? { plan, generation, startedAt: now } : page.attempt;
+  return deepFreeze({ ...page, emitted, attempt });
 }
 
 /** The state once the attempt of a decision has started: it names the instant then. */
-const startedState = ({ state, attempt }: Decision, now: number): SessionState =>
-  attempt && state.next ? { ...state, next: { ...state.next, at: now } } : state;
+const startedState = ({ state, due }: Decision, now: number): SessionState =>
+  due && state.next ? { ...state, next: { ...state.next, at: now } } : state;
 
 describe('every decision', () => {
   test('is the same for the same record, page and time', () => {
-    always((record, page, now, decision) => {
-      expect(decide(structuredClone(record), { ...page }, now)).toEqual(decision);
+    always((decision, view, page, now) => {
+      expect(decisionOf(structuredClone(view), { ...page }, now)).toEqual(decision);
     });
   });
 
-  test('returns no token that has expired or belongs to a user who opted out', () => {
-    always((record, _, now, { token }) => {
+  test('returns a token only with consent, of the user of the page, who has not opted out, before it expires', () => {
+    always(({ token }, { record, status }, page, now) => {
       if (token === undefined) return;
-      expect(record.optedOut).toBeUndefined();
+      expect([isActive(page), status === 'unknown', isOfOtherUser(record, page.user)]).toEqual([true, false, false]);
+      expect(record.optedOut).toBeFalsy();
       expect(serviceTime(record, now)).toBeLessThan(record.set!.expiresAt);
       expect(token).toBe(record.set!.advertisingToken);
     });
   });
 
-  test('returns no token on a page that is closed, is away, or has not read its store', () => {
-    always((_record, page, _now, { token }) => {
-      if (page.isClosed || page.isAway || !page.isCurrent) expect(token).toBeUndefined();
+  test('announces only the token that it returns', () => {
+    always((decision, _view, page) => {
+      for (const [event, payload] of changesBetween(page.emitted, page, decision).events)
+        if (event === 'token') expect(payload.advertisingToken).toBe(decision.token);
     });
   });
 
-  // Fault: see the table of tokens. No session is known to hold a record with a set and no consent.
-  test('returns no token without consent', () => {
-    fc.assert(
-      fc.property(records, pages, clockTimes, (record, page, now) => {
-        if (page.consent !== 'granted') expect(decide(record, page, now).token).toBeUndefined();
-      }),
-      // The first example shows the fault, so that this test does not depend on chance.
-      { numRuns: RUNS, examples: [[record(), page({ consent: 'refused' }), FRESH]] },
-    );
-  });
-
-  test('emits only tokens that it returns', () => {
-    always((_record, _page, _now, { token, events }) => {
-      for (const [event, payload] of events) if (event === 'token') expect(payload.advertisingToken).toBe(token);
+  test('acts only on a record that is known and settled, on a page that is active', () => {
+    always(({ isSettled, need, due, wakeAt }, { status }, page) => {
+      expect(isSettled).toBe(isActive(page) && status === 'settled');
+      if (!isSettled) expect([need, due, wakeAt]).toEqual([undefined, undefined, NEVER]);
     });
   });
 
-  test('emits and starts nothing while the page is not settled', () => {
-    always((_record, page, _now, { events, attempt, wakeAt }) => {
-      if (!isSettled(page)) expect([events, attempt, wakeAt]).toEqual([[], undefined, Number.POSITIVE_INFINITY]);
+  test('starts one attempt at a time, of a kind that the options permit, for no other user', () => {
+    always(({ due, isForeign }, { record }, page) => {
+      if (!due) return;
+      expect([page.attempt, isForeign, due.isExplicit]).toEqual([undefined, false, page.isForced]);
+      expect(due.kind === 'provide' ? page.canProvide && due.need : page.canRefresh && record.set).toBeTruthy();
     });
   });
 
-  test('starts at most one attempt at a time', () => {
-    always((_record, page, _now, { attempt, isAttemptVoid, page: after }) => {
-      if (page.attempt && !isAttemptVoid) expect(attempt).toBeUndefined();
-      if (attempt) expect(after.attempt).toBeUndefined();
+  test('starts nothing before the pauses of page and record are over, unless the page asked', () => {
+    always(({ due }, { record }, page, now) => {
+      if (!due || page.isForced) return;
+      for (const until of [page.otherTabUntil, page.waitUntil, currentRetry(record, now)?.waitUntil ?? 0])
+        expect(until).toBeLessThanOrEqual(now);
     });
   });
 
-  test('starts only what the options permit', () => {
-    always((_record, page, _now, { attempt }) => {
-      if (attempt?.kind === 'provide') expect(page.canProvide).toBe(true);
-      if (attempt?.kind === 'refresh') expect(page.canRefresh).toBe(true);
-    });
-  });
-
-  test('sends nothing before the pause of its page or of the record is over, except when it woke up', () => {
-    always((record, page, now, { attempt, page: after }) => {
-      if (!attempt) return;
-      expect(after.notBefore).toBeLessThanOrEqual(now);
-      if (attempt.kind === 'provide') return;
-      const retry = currentRetry(record.retry, now);
-      const spacingMs = !retry || retry.attempts < 5 ? 0 : retry.attempts < 15 ? 180_000 : 125_000;
-      if (retry) expect(retry.startedAt + Math.max(spacingMs, retry.retryAfterMs)).toBeLessThanOrEqual(now);
-      if (retry && !page.wakeAttemptAt) expect(retry.startedAt + retry.waitMs).toBeLessThanOrEqual(now);
-    });
-  });
-
-  test('names a `wakeAt` after now', () => {
-    always((_record, _page, now, { wakeAt }) => {
-      expect(wakeAt).toBeGreaterThan(now);
+  test('starts nothing that the claim does not permit, unless another tab has the lease', () => {
+    always(({ due }, { record }, page, now) => {
+      // No session writes an end behind the tombstone.
+      if (!due || page.isForced || (record.ended && record.optedOut)) return;
+      const unleased = deepFreeze({ ...record, lease: undefined });
+      expect(attemptClaimed(record, due, leaseOf(now))(unleased)).not.toBe(unleased);
     });
   });
 
   test('names a next step unless the page is closed, and never an instant that has passed', () => {
-    always((_record, page, now, { state: { next } }) => {
+    always(({ due, state: { next } }, _view, page, now) => {
       expect(next === undefined).toBe(page.isClosed);
-      if (next?.at !== undefined && next.reason !== 'in_progress') expect(next.at).toBeGreaterThan(now);
+      if (next?.at !== undefined && next.reason !== 'in_progress') expect(next.at <= now).toBe(false);
+      if (due) expect(next).toEqual({ action: due.kind, reason: 'in_progress' });
+    });
+  });
+
+  test('wakes after now, and no later than at the instant of its next step', () => {
+    always(({ wakeAt, isSettled, state: { next } }, _view, _page, now) => {
+      if (!Number.isNaN(now)) expect(wakeAt).toBeGreaterThan(now);
+      if (isSettled && next?.at !== undefined && next.at > now) expect(wakeAt).toBeLessThanOrEqual(next.at);
     });
   });
 
   test('is a fixed point once it is carried out: no event, no second attempt, the same state', () => {
-    always((record, _page, now, decision) => {
-      const page = carriedOut(record, decision, now);
-      const again = decide(record, deepFreeze(page), now);
-      expect(again.events).toEqual([]);
-      expect(again.attempt).toBeUndefined();
-      expect(again.isAttemptVoid).toBe(false);
-      expect(again.page).toEqual(page);
-      expect(again.token).toBe(decision.token);
-      expect(again.wakeAt).toBe(decision.wakeAt);
-      expect(again.isTokenExpected).toBe(decision.isTokenExpected);
-      expect(isSameState(again.state, startedState(decision, now))).toBe(true);
+    always((decision, view, before, now) => {
+      // The page calls `refresh()` only for a moment, with a fresh decision.
+      if (before.isForced) return;
+      const page = carriedOut(before, decision, view, now);
+      const again = decisionOf(view, page, now);
+      const { token, isTokenExpected, isSettled } = decision;
+      expect(changesBetween(page.emitted, page, again)).toEqual(
+        isSettled ? { events: [], emitted: page.emitted } : expect.anything(),
+      );
+      expect(again.due).toBeUndefined();
+      expect([again.token, again.isTokenExpected]).toEqual([token, isTokenExpected]);
+      expect(again.state).toEqual(startedState(decision, now));
     });
   });
 
-  // A record from the future, and attempts that are void after a day, change by time alone: see the table of `wakeAt`.
+  // Not before a set, a retry state or a lease of the future, which a clock that was set back has left: see `serviceTime`.
   test('remains valid until `wakeAt`: before that, time alone brings no event, no attempt and no other state', () => {
     fc.assert(
-      fc.property(
-        records,
-        pages,
-        clockTimes,
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        (stored, given, now, part) => {
-          const record = upToDate(stored, now);
-          const decision = decide(record, settled(given), now);
-          const page = carriedOut(record, decision, now);
-          const endsAt = Math.min(decision.wakeAt, (record.retry?.startedAt ?? now + 400 * DAY) + DAY);
-          const later = Math.max(now, Math.min(now + part * (endsAt - now), endsAt - 1));
-          const again = decide(record, page, later);
-          expect([again.events, again.attempt, again.token]).toEqual([[], undefined, decision.token]);
-          expect(again.state).toEqual(startedState(decision, now));
-        },
-      ),
+      fc.property(views, pages, fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (given, before, ms, part) => {
+        const { record } = given;
+        const now = Math.max(0, record.receivedAt, record.retry?.countedAt ?? 0) + (ms % DAY);
+        const view = { ...given, status: 'settled' } as const;
+        const active = { ...before, consent: true, isClosed: false, isAway: false, isForced: false };
+        const decision = decisionOf(view, active, now);
+        const page = carriedOut(active, decision, view, now);
+        const endsAt = Math.min(decision.wakeAt, now + 400 * DAY);
+        const later = Math.max(now, Math.min(Math.floor(now + part * (endsAt - now)), endsAt - 1));
+        const again = decisionOf(view, page, later);
+        expect([again.due, again.token, again.need]).toEqual([undefined, decision.token, decision.need]);
+        expect(changesBetween(page.emitted, page, again).events).toEqual([]);
+        expect(again.state).toEqual(startedState(decision, now));
+      }),
       { numRuns: RUNS },
     );
   });
 
-  test('wakes no later than the instant of its next step', () => {
-    always((_record, page, _now, { attempt, wakeAt, state: { next } }) => {
-      const isTimed = ['back_off', 'budget', 'refused', 'retry_after', 'woken', 'other_tab'].includes(
-        next?.reason ?? '',
-      );
-      if (isTimed && isSettled(page)) expect(wakeAt).toBeLessThanOrEqual(next?.at ?? Number.POSITIVE_INFINITY);
-      if (attempt) expect(next).toMatchObject({ action: attempt.kind, reason: 'in_progress' });
+  test('explains why there is no token, and has no token or key in its state', () => {
+    always((decision, _view, page) => {
+      expect(whyNoToken(decision, page)).toBeTruthy();
+      expect(JSON.stringify(decision.state)).not.toMatch(/advertising-|refresh-token|AQEB/);
     });
-  });
-
-  test('has no token, key or fingerprint in its state', () => {
-    always((_record, _page, _now, { state }) => {
-      expect(JSON.stringify(state)).not.toMatch(/advertising-|refresh-token|AQEB/);
-    });
-  });
-});
-
-test('an explicit refresh and the error without a token follow from any record and page', () => {
-  always((record, page, now) => {
-    const plan = explicitPlan(record, page, now);
-    if (plan?.kind === 'provide') expect(page.canProvide).toBe(true);
-    if (plan?.kind === 'refresh') expect(page.canRefresh).toBe(true);
-    expect(noTokenError(record, page, now).message).not.toBe('');
   });
 });

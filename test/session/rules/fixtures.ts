@@ -6,11 +6,17 @@
  */
 
 import fc from 'fast-check';
-import type { PageState } from '../../../src/session/rules/page-state.ts';
-import { initialPage } from '../../../src/session/rules/page-state.ts';
-import { parseRecord } from '../../../src/session/rules/parse-record.ts';
-import { emptyRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
-import type { BackOff, RetryState } from '../../../src/session/rules/retry.ts';
+import { expect } from 'vitest';
+import { type Decision, decide } from '../../../src/session/rules/decide.ts';
+import type { Page, Plan, View } from '../../../src/session/rules/page.ts';
+import {
+  type Change,
+  emptyRecord,
+  type Lease,
+  parseRecord,
+  type RetryState,
+  type SessionRecord,
+} from '../../../src/session/rules/record.ts';
 import { TokenError } from '../../../src/token/errors.ts';
 import type { TokenSet } from '../../../src/token/token-set.ts';
 
@@ -18,6 +24,7 @@ export const SECOND = 1_000;
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
+export const NEVER = Number.POSITIVE_INFINITY;
 
 export const BASE_URL = 'https://operator.example';
 
@@ -32,13 +39,14 @@ export const FRESH = ARRIVAL + MINUTE;
 export const DUE = REFRESH_AT + 5 * MINUTE;
 export const STALE = EXPIRES_AT + HOUR;
 
-export const BACK_OFF: BackOff = { firstMs: 5_000, maxMs: 120_000 };
+export const REFRESH: Plan = { kind: 'refresh', isExplicit: false };
+export const PROVIDE: Plan = { kind: 'provide', need: 'empty', isExplicit: false };
 
 /** Token set number `n`, issued at `at`: due after 15 minutes, valid for an hour, refreshable for a day. */
 export function setOf(n: number, at = ARRIVAL): TokenSet {
   return {
     advertisingToken: `advertising-${n}`,
-    refreshToken: `refresh-token-number-${String(n).padStart(6, '0')}`,
+    refreshToken: `refresh-token-number-${n}`,
     responseKeyB64: Buffer.alloc(32, n).toString('base64'),
     refreshAt: at + 15 * MINUTE,
     expiresAt: at + HOUR,
@@ -46,43 +54,82 @@ export function setOf(n: number, at = ARRIVAL): TokenSet {
   };
 }
 
-/** The part of set `n` that the record keeps when the set is gone. */
-export const fingerprintOf = (n: number): string => setOf(n).refreshToken.slice(-24);
-
-/** A record that holds set 1, which arrived at {@link ARRIVAL}, except for `change`. */
-export function record(change: Partial<SessionRecord> = {}): SessionRecord {
-  return { ...emptyRecord(BASE_URL), generation: 1, set: setOf(1), receivedAt: ARRIVAL, ...change };
-}
-
 /** A record without a set, except for `change`. */
 export function bare(change: Partial<SessionRecord> = {}): SessionRecord {
   return { ...emptyRecord(BASE_URL), generation: 1, ...change };
 }
 
-/** The retry state after one attempt that has ended and delays nothing, except for `change`. */
+/** A record that holds set 1, which arrived at {@link ARRIVAL}, except for `change`. */
+export function record(change: Partial<SessionRecord> = {}): SessionRecord {
+  return bare({ set: setOf(1), receivedAt: ARRIVAL, acceptedUntil: EXPIRES_AT, ...change });
+}
+
+/** The retry state after one attempt that delays nothing, except for `change`. */
 export function retry(change: Partial<RetryState> = {}): RetryState {
   return {
     attempts: 1,
-    outages: 0,
     refusals: 0,
-    startedAt: REFRESH_AT,
-    isRunning: false,
-    isLocked: true,
-    leaseMs: 12_000,
-    waitMs: 0,
-    retryAfterMs: 0,
+    countedAt: REFRESH_AT,
+    waitUntil: 0,
+    reason: 'back_off',
+    hasWoken: false,
     ...change,
   };
 }
 
-/** A visible page with consent that has read its store, may refresh and has no `provide`, except for `change`. */
-export function page(change: Partial<PageState> = {}): PageState {
-  return { ...initialPage(false, true, 'memory'), consent: 'granted', isCurrent: true, isKnown: true, ...change };
+/** The lease of an attempt that began at `at`, under the Web Lock, except for `change`. */
+export function leaseOf(at: number, change: Partial<Lease> = {}): Lease {
+  return { id: at, at, ms: 12_000, isLocked: true, ...change };
+}
+
+/** A visible page with consent that may refresh and has no `provide`, except for `change`. */
+export function page(change: Partial<Page> = {}): Page {
+  return {
+    canProvide: false,
+    canRefresh: true,
+    user: undefined,
+    consent: true,
+    isClosed: false,
+    isAway: false,
+    hiddenAt: 0,
+    callers: 0,
+    attempt: undefined,
+    provideResult: undefined,
+    isForced: false,
+    otherTabUntil: 0,
+    fruitless: 0,
+    waitUntil: 0,
+    cause: 'load',
+    lastError: undefined,
+    emitted: {},
+    ...change,
+  };
+}
+
+/** Decide for a view, or for a record that has been read and is not being written. The inputs must not be changed. */
+export function decisionOf(given: SessionRecord | View, page: Page, now: number): Decision {
+  const view = 'record' in given ? given : ({ record: given, status: 'settled', kind: 'memory' } as const);
+  return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now));
 }
 
 /** An error of an attempt: the service answered with `status`, or nothing came. */
 export function failure(status?: number, retryAfterMs?: number): TokenError {
   return new TokenError(status ? 'http_status' : 'network', undefined, { status, retryAfterMs });
+}
+
+/** A sentence, the record before, the change, and the whole record after it; `unchanged`: the same object. */
+export type ChangeCase = readonly [
+  sentence: string,
+  before: SessionRecord,
+  by: Change,
+  after: SessionRecord | 'unchanged',
+];
+
+/** Check a change, which must leave its input as it is. */
+export function checkChange(...[, before, by, after]: ChangeCase): void {
+  const found = by(deepFreeze(before));
+  if (after === 'unchanged') expect(found).toBe(before);
+  else expect(found).toEqual(after);
 }
 
 /** Freeze a value with everything in it, so that a function that changes its input throws. */
@@ -107,122 +154,107 @@ export const instants = fc.oneof(
   fc.integer({ min: ARRIVAL - 2 * DAY, max: ARRIVAL + 3 * DAY }),
 );
 
-const spans = fc.oneof(fc.constantFrom(0, 30 * SECOND, 2 * MINUTE, DAY), fc.integer({ min: 0, max: DAY }));
-
-const retries = fc.record({
-  attempts: fc.integer({ min: 1, max: 30 }),
-  outages: fc.integer({ min: 0, max: 30 }),
-  refusals: fc.integer({ min: 0, max: 6 }),
-  startedAt: instants,
-  isRunning: fc.boolean(),
-  isLocked: fc.boolean(),
-  leaseMs: spans,
-  waitMs: spans,
-  retryAfterMs: fc.oneof(fc.constant(0), spans),
-});
+/** Local instants as a clock may show them. */
+export const clockTimes = fc.oneof(
+  { weight: 4, arbitrary: instants },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1e15, Number.NaN) },
+);
 
 export const sets: fc.Arbitrary<TokenSet> = fc
   .tuple(fc.integer({ min: 1, max: 5 }), instants)
   .map(([n, at]) => setOf(n, at));
 
-/** Records as sessions write them, and combinations that none writes. */
+const users = fc.constantFrom(undefined, undefined, 'a', 'b');
+
+/** Records in every combination of their members, also those that no session writes. */
 const plausibleRecords = fc
   .record({
     generation: fc.integer({ min: 0, max: 3 }),
     offsetMs: fc.oneof(fc.constant(0), fc.integer({ min: -2 * HOUR, max: 2 * HOUR })),
+    receivedAt: fc.oneof(fc.constant(0), instants),
+    acceptedUntil: fc.oneof(fc.constant(0), instants),
+    clearedAt: fc.oneof(fc.constant(0), instants),
+    user: users,
     set: optional(sets),
-    ended: optional(fc.constant(true)),
-    optedOut: optional(fc.constant(true)),
-    receivedAt: optional(instants),
-    clearedAt: optional(instants),
-    fingerprints: optional(fc.array(fc.integer({ min: 1, max: 5 }).map(fingerprintOf))),
-    retry: optional(retries),
-  })
-  .map((given): SessionRecord => ({ v: 2, baseUrl: BASE_URL, ...given }));
-
-const numbers = fc.oneof(
-  fc.double({ noNaN: true, noDefaultInfinity: true }),
-  fc.constantFrom(0, -1, 1e12, 1e15, Number.MAX_VALUE, -Number.MAX_VALUE, Number.MIN_VALUE),
-);
-const positives = numbers.map(Math.abs);
-const setInstants = fc.oneof(fc.double({ min: 1e12, max: 1e15, noNaN: true }), fc.constantFrom(1e12, 1e15, ARRIVAL));
-
-/** Whatever passes the parser: the numbers are not bound to any clock. */
-const hostileRecords = fc
-  .record({
-    v: fc.constant(2),
-    baseUrl: fc.constant(BASE_URL),
-    generation: fc.integer({ min: -1e14, max: 1e14 }),
-    offsetMs: numbers,
-    set: optional(
-      fc.tuple(setInstants, setInstants, setInstants).map((three) => {
-        const [refreshAt, expiresAt, endsAt] = three.toSorted((a, b) => a - b);
-        return { ...setOf(1), refreshAt, expiresAt, endsAt };
-      }),
+    ended: fc.constantFrom(undefined, undefined, true),
+    optedOut: fc.constantFrom(undefined, undefined, true),
+    lease: optional(
+      fc.record({ id: fc.nat(), at: instants, ms: fc.integer({ min: 0, max: DAY }), isLocked: fc.boolean() }),
     ),
-    ended: fc.anything(),
-    optedOut: fc.anything(),
-    receivedAt: numbers,
-    clearedAt: numbers,
     retry: optional(
       fc.record({
-        attempts: positives,
-        outages: positives,
-        refusals: positives,
-        startedAt: positives,
-        isRunning: fc.boolean(),
-        isLocked: fc.boolean(),
-        waitMs: fc.double({ min: 0, max: 2 * DAY, noNaN: true }),
-        retryAfterMs: fc.double({ min: 0, max: 2 * DAY, noNaN: true }),
+        attempts: fc.integer({ min: 1, max: 30 }),
+        refusals: fc.integer({ min: 0, max: 6 }),
+        countedAt: instants,
+        waitUntil: fc.oneof(fc.constant(0), instants),
+        reason: fc.constantFrom('back_off', 'refused', 'retry_after', 'woken'),
+        hasWoken: fc.boolean(),
       }),
     ),
   })
-  .map((stored) => parseRecord(stored, BASE_URL)!);
+  .map((given): SessionRecord => ({ ...emptyRecord(BASE_URL), ...given }));
+
+/** Records that pass the parser, whatever another script has written. */
+const numbers = fc.oneof(fc.constantFrom(0, -1, 1e15 - 1), fc.integer({ min: -1e14, max: 1e14 }));
+const hostileRecords = plausibleRecords.chain((plausible) =>
+  fc
+    .record(
+      {
+        generation: numbers,
+        offsetMs: numbers,
+        receivedAt: numbers,
+        ended: fc.anything(),
+        optedOut: fc.anything(),
+        user: fc.anything(),
+        retry: fc.record({ attempts: numbers, refusals: numbers, countedAt: numbers, waitUntil: numbers }),
+      },
+      { requiredKeys: [] },
+    )
+    .map((change) => parseRecord({ ...plausible, ...change }, BASE_URL)),
+);
 
 export const records = fc.oneof({ weight: 3, arbitrary: plausibleRecords }, { weight: 1, arbitrary: hostileRecords });
 
-/** Local instants as a clock may show them. */
-export const clockTimes = fc.oneof(
-  { weight: 4, arbitrary: instants },
-  { weight: 1, arbitrary: fc.double({ min: 0, max: 1e15, noNaN: true }) },
-);
+/** A page that has lost track of its store knows no record. */
+export const views: fc.Arbitrary<View> = fc
+  .tuple(records, fc.constantFrom('settled', 'settled', 'settled', 'writing', 'unknown'))
+  .map(([seen, status]): View => {
+    return { record: status === 'unknown' ? emptyRecord(BASE_URL) : seen, status, kind: 'memory' };
+  });
 
-const plans = fc.constantFrom(
-  { kind: 'refresh', isExplicit: false, ignoresLock: false } as const,
-  { kind: 'refresh', isExplicit: true, ignoresLock: true } as const,
-  { kind: 'provide', reason: 'empty', ignoresLock: false } as const,
-);
-const pageInstants = fc.oneof(fc.constant(0), instants, fc.constantFrom(Number.POSITIVE_INFINITY, -1));
 const flags = fc.boolean();
+const seldom = fc.constantFrom(false, false, false, true);
+const pageInstants = fc.oneof(fc.constant(0), instants);
 
 /** Pages in every combination of their members, also those that no session reaches. */
-export const pages: fc.Arbitrary<PageState> = fc.record({
-  canProvide: flags,
-  canRefresh: fc.oneof(fc.constant(true), flags),
-  consent: fc.oneof(fc.constant('granted' as const), fc.constantFrom('pending', 'granted', 'refused')),
-  isClosed: fc.oneof(fc.constant(false), fc.constant(false), flags),
-  isAway: fc.oneof(fc.constant(false), fc.constant(false), flags),
-  hiddenAt: fc.constantFrom(0, FRESH),
-  callers: fc.integer({ min: 0, max: 2 }),
-  persistence: fc.constantFrom('indexeddb', 'memory'),
-  isCurrent: fc.oneof(fc.constant(true), flags),
-  isKnown: flags,
-  writes: fc.constantFrom(0, 0, 0, 1),
-  absences: fc.integer({ min: 0, max: 2 }),
-  attempt: optional(fc.record({ plan: plans, generation: fc.integer({ min: 0, max: 3 }), startedAt: instants })),
-  provideResult: fc.constantFrom(undefined, 'nobody', 'failed'),
-  lockRefusals: fc.integer({ min: 0, max: 3 }),
-  otherTabUntil: pageInstants,
-  fruitlessAttempts: fc.integer({ min: 0, max: 5 }),
-  notBefore: pageInstants,
-  wakeAttemptAt: pageInstants,
-  cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),
-  lastError: fc.constantFrom(undefined, failure(503), failure(400)),
-  isErrorEmitted: flags,
-  emitted: fc.record({
-    token: fc.constantFrom(undefined, 'advertising-1', 'advertising-2'),
-    optedOut: optional(flags),
-    ended: optional(flags),
-    need: optional(flags),
-  }),
-});
+export const pages: fc.Arbitrary<Page> = fc
+  .record({
+    canProvide: flags,
+    canRefresh: fc.constantFrom(true, true, false),
+    user: users,
+    consent: fc.constantFrom(true, true, true, false, undefined),
+    isClosed: seldom,
+    isAway: seldom,
+    hiddenAt: fc.constantFrom(0, FRESH),
+    callers: fc.integer({ min: 0, max: 2 }),
+    attempt: optional(
+      fc.record({
+        plan: fc.constantFrom<Plan>(REFRESH, { ...REFRESH, isExplicit: true }, PROVIDE),
+        generation: fc.integer({ min: 0, max: 3 }),
+        startedAt: instants,
+      }),
+    ),
+    provideResult: fc.constantFrom(undefined, undefined, 'nobody', 'failed'),
+    isForced: seldom,
+    otherTabUntil: pageInstants,
+    waitUntil: pageInstants,
+    cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),
+    lastError: fc.constantFrom(undefined, failure(503), failure(400)),
+    emitted: fc.record({
+      token: fc.constantFrom(undefined, 'advertising-1', 'advertising-2'),
+      optedOut: optional(flags),
+      ended: optional(flags),
+      need: optional(flags),
+    }),
+  })
+  .map(page);

@@ -1,415 +1,427 @@
-/** When the service may be asked again: back-off, budget, refusals, Retry-After, and the lease of another tab. */
+/** When the next attempt may start, and what an attempt changes: its claim, its failure, its answer, its end. */
 
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Plan } from '../../../src/session/rules/page.ts';
+import { isSameSet, type Lease, type RetryState, type SessionRecord } from '../../../src/session/rules/record.ts';
 import {
+  attemptClaimed,
+  attemptEnded,
   attemptFailed,
-  attemptStarted,
   currentRetry,
+  drawPause,
   isLeased,
   isRefusal,
   isUsedUp,
-  type NextAttempt,
-  nextAttempt,
-  parseRetry,
-  pauseMs,
-  type RetryState,
+  provideAnswered,
+  type RefreshResult,
+  refreshAnswered,
+  startOf,
+  wokeUp,
 } from '../../../src/session/rules/retry.ts';
-import { BACK_OFF, DAY, failure, HOUR, MINUTE, REFRESH_AT, retry, SECOND } from './fixtures.ts';
+import type { TokenError } from '../../../src/token/errors.ts';
+import { tokenAt } from '../../../src/token/phase.ts';
+import type { Answer } from '../../../src/token/token-set.ts';
+import {
+  bare,
+  type ChangeCase,
+  checkChange,
+  DAY,
+  DUE,
+  deepFreeze,
+  failure,
+  HOUR,
+  leaseOf,
+  MINUTE,
+  NEVER,
+  PROVIDE,
+  REFRESH,
+  record,
+  retry,
+  SECOND,
+  setOf,
+} from './fixtures.ts';
 
-const START = REFRESH_AT;
-/** The random number of every draw in this file. */
-const DRAW = 0.5;
-beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(DRAW));
+const EXPLICIT: Plan = { ...REFRESH, isExplicit: true };
+const EXPLICIT_PROVIDE: Plan = { ...PROVIDE, isExplicit: true };
+const DEFAULTS = { firstMs: 5_000, maxMs: 300_000 };
+/** A pause that shows for how many attempts it was drawn. */
+const pause = (attempts: number) => attempts * MINUTE;
+
+beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0));
 afterEach(() => void vi.restoreAllMocks());
 
-describe('a failure', () => {
-  test.each<readonly [sentence: string, status: number | undefined, isRefusal: boolean]>([
-    ['without an answer is an outage', undefined, false],
-    ['with 408 is an outage', 408, false],
-    ['with 425 is an outage', 425, false],
-    ['with 429 is an outage', 429, false],
-    ['with 500 is an outage', 500, false],
-    ['with 503 is an outage', 503, false],
-    ['with 599 is an outage', 599, false],
-    ['with an unreadable 200 is a refusal', 200, true],
-    ['with 400 is a refusal', 400, true],
-    ['with 401 is a refusal', 401, true],
-    ['with 404 is a refusal', 404, true],
-    ['with 499 is a refusal', 499, true],
-  ])('%s', (_, status, expected) => {
-    expect(isRefusal(failure(status))).toBe(expected);
-  });
-});
+test.each<readonly [sentence: string, plan: Plan, status: number | undefined, expected: boolean]>([
+  ...[408, 425, 429, 500, 503, 599, undefined].map((status) => [`${status}, not`, REFRESH, status, false] as const),
+  ...[200, 400, 401, 404, 499].map((status) => [`${status}`, REFRESH, status, true] as const),
+  ['400 from `provide`, not', PROVIDE, 400, false],
+])('a refusal: status %s', (_, plan, status, expected) => expect(isRefusal(plan, failure(status))).toBe(expected));
 
-describe('the back-off', () => {
-  test.each<readonly [sentence: string, outages: number, random: number, expected: number]>([
-    ['starts with its first span', 0, 0.5, 2_500],
-    ['doubles with each outage', 1, 0.5, 5_000],
-    ['doubles again', 3, 0.5, 20_000],
-    ['stops at its longest span', 5, 0.5, 60_000],
-    ['stays there after thousands of outages', 5_000, 0.5, 60_000],
-    ['may draw no pause at all', 3, 0, 0],
-  ])('%s', (_, outages, random, expected) => {
-    vi.mocked(Math.random).mockReturnValue(random);
-    expect(pauseMs(BACK_OFF, outages, 1)).toBe(expected);
+describe('the retry state', () => {
+  const state = retry({ countedAt: DUE });
+  test.each<readonly [sentence: string, state: RetryState | undefined, now: number, counts: boolean]>([
+    ['counts from its instant', state, DUE, true],
+    ['counts for a day', state, DUE + DAY - 1, true],
+    ['is void a day later', state, DUE + DAY, false],
+    ['counts before its instant, because clocks differ a little', state, DUE - 5_000, true],
+    ['is void earlier: the clock was set back', state, DUE - 5_001, false],
+    ['may be absent', undefined, DUE, false],
+  ])('%s', (_, given, now, counts) => {
+    expect(currentRetry(record({ retry: given }), now)).toBe(counts ? given : undefined);
   });
 
-  test.each([
-    ['is at least three minutes after the fifth attempt', 5, 0, 3 * MINUTE],
-    ['varies by an eighth, so that pages do not return together', 14, 1, 3.375 * MINUTE],
-    ['is at least 125 s after the fifteenth', 15, 0, 125 * SECOND],
-  ])('%s', (_, attempts, random, expected) => {
-    vi.mocked(Math.random).mockReturnValue(random);
-    expect(pauseMs(BACK_OFF, 3, attempts)).toBe(expected);
-  });
+  test.each<readonly [sentence: string, state: RetryState | undefined, expected: boolean]>([
+    ['is not used up where there is none', undefined, false],
+    ['is not used up after three refusals', retry({ refusals: 3, attempts: 99 }), false],
+    ['is used up after four refusals', retry({ refusals: 4 }), true],
+  ])('%s', (_, given, expected) => expect(isUsedUp(given)).toBe(expected));
 });
 
 describe('the start of an attempt', () => {
-  test.each<
-    readonly [sentence: string, before: RetryState | undefined, isExplicit: boolean, expected: Partial<RetryState>]
-  >([
-    ['counts from one', undefined, false, { attempts: 1, outages: 0, refusals: 0, startedAt: START }],
-    ['takes the lease', undefined, false, { isRunning: true, leaseMs: 12_000, waitMs: 0, retryAfterMs: 0 }],
-    [
-      'counts on, with its outages and refusals',
-      retry({ attempts: 2, outages: 4, refusals: 1 }),
-      false,
-      { attempts: 3, outages: 4, refusals: 1 },
-    ],
-    ['forgets refusals where the page asked', retry({ refusals: 3, outages: 2 }), true, { refusals: 0, outages: 2 }],
-    ['ends earlier pauses', retry({ waitMs: HOUR, retryAfterMs: HOUR }), false, { waitMs: 0, retryAfterMs: 0 }],
-  ])('%s', (_, before, isExplicit, expected) => {
-    expect(attemptStarted(before, START, { hasLock: true, isExplicit, leaseMs: 12_000 })).toMatchObject(expected);
+  const waiting = retry({ waitUntil: DUE });
+  const asked = retry({ waitUntil: DUE, reason: 'retry_after' });
+  test.each<readonly [sentence: string, plan: Plan, state: RetryState | undefined, expected: number]>([
+    ['is free without earlier ones', REFRESH, undefined, 0],
+    ['waits for the pause', REFRESH, waiting, DUE],
+    ['waits for the pause, as does `provide`', PROVIDE, waiting, DUE],
+    ['does not wait for the pause where the page asked', EXPLICIT, waiting, 0],
+    ['waits for the pause that the service asked for, even then', EXPLICIT, asked, DUE],
+    ['does not wait for the service if it is `provide`', EXPLICIT_PROVIDE, asked, 0],
+    ['never comes for a set that is used up', REFRESH, retry({ refusals: 4 }), NEVER],
+    ['comes for `provide`, which brings another set', PROVIDE, retry({ refusals: 4, waitUntil: 5 }), 5],
+    ['comes where the page asked', EXPLICIT, retry({ refusals: 4 }), 0],
+  ])('%s', (_, plan, state, expected) => expect(startOf(plan, state)).toBe(expected));
+});
+
+describe('the pause', () => {
+  test.each<readonly [sentence: string, attempts: number, random: number, expected: number]>([
+    ['starts with its first span', 1, 0, 5_000],
+    ['doubles', 2, 0, 10_000],
+    ['doubles up to the sixth attempt', 6, 0, 160_000],
+    ['stops at its longest span', 7, 0, 300_000],
+    ['stays there after thousands of attempts', 5_000, 0, 300_000],
+    ['loses a quarter at most', 1, 1, 3_750],
+    ['loses a quarter of its longest span at most', 7, 1, 225_000],
+  ])('%s', (_, attempts, random, expected) => {
+    vi.mocked(Math.random).mockReturnValue(random);
+    expect(drawPause(DEFAULTS)(attempts)).toBe(expected);
+  });
+
+  test('is no longer than a day', () => {
+    expect(drawPause({ firstMs: 2 * DAY, maxMs: 3 * DAY })(1)).toBe(DAY);
+  });
+
+  test('is drawn once, so that memory and store agree', () => {
+    const drawn = drawPause(DEFAULTS);
+    vi.mocked(Math.random).mockReturnValue(1);
+    expect([drawn(1), drawn(1)]).toEqual([5_000, 5_000]);
   });
 });
 
-test('an attempt without a time limit takes the lease for a day, and can be read again', () => {
-  const started = attemptStarted(undefined, START, { hasLock: false, isExplicit: false, leaseMs: Number.MAX_VALUE });
-  expect(started.leaseMs).toBe(DAY);
-  expect(parseRetry(started)).toEqual(started);
+/** The starts of 40 attempts in a row: `fruitless` bring sets that have expired, then all fail; one pause is shortened. */
+function startsOf(fruitless: number, woken: number): number[] {
+  const starts: number[] = [];
+  let now = DUE;
+  let stored = record();
+  for (let n = 0; n < 40; n++) {
+    now = Math.max(now, startOf(REFRESH, stored.retry));
+    starts.push(now);
+    const sent = attemptClaimed(stored, REFRESH, leaseOf(now))(stored);
+    const pauseNow = drawPause(DEFAULTS);
+    const outcome =
+      n < fruitless
+        ? refreshAnswered(sent, setOf(n, DUE - DAY), now, pauseNow, now)
+        : attemptFailed(REFRESH, failure(503), pauseNow, now);
+    stored = attemptEnded(sent, outcome, n >= fruitless)(sent);
+    if (n >= woken) stored = wokeUp(now)(stored);
+  }
+  return starts;
+}
+
+test('with the shortest pauses, there are at most 15 attempts in any 30 minutes, whenever the page wakes up', () => {
+  vi.mocked(Math.random).mockReturnValue(1);
+  let most = 0;
+  for (let fruitless = 0; fruitless <= 8; fruitless++)
+    for (let woken = 0; woken <= 20; woken++) {
+      const starts = startsOf(fruitless, woken);
+      for (const first of starts)
+        most = Math.max(most, starts.filter((at) => at >= first && at < first + 30 * MINUTE).length);
+    }
+  expect(most).toBe(15);
 });
 
-test('an attempt that fails under a back-off of a year waits for a day at most, and can be read again', () => {
-  vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-  const year = { firstMs: 365 * DAY, maxMs: 365 * DAY };
-  const failed = attemptFailed(retry({ startedAt: START, isRunning: true }), failure(503), year, START, 0);
-  expect(failed.waitMs).toBeGreaterThan(0.9 * DAY);
-  expect(failed.waitMs).toBeLessThanOrEqual(DAY);
-  expect(parseRetry(failed)).toEqual(failed);
+test.each<readonly [sentence: string, lease: Lease | undefined, now: number, hasLock: boolean, expected: boolean]>([
+  ['is leased from its start', leaseOf(DUE), DUE, false, true],
+  ['is leased as long as the lease says', leaseOf(DUE), DUE + 11_999, false, true],
+  ['is leased no longer', leaseOf(DUE), DUE + 12_000, false, false],
+  ['is leased a little earlier, because clocks differ', leaseOf(DUE), DUE - 5_000, false, true],
+  ['is not leased earlier: the clock was set back', leaseOf(DUE), DUE - 5_001, false, false],
+  ['is not leased to a tab that has lost the lock', leaseOf(DUE), DUE, true, false],
+  ['is leased to a tab that never had the lock', leaseOf(DUE, { isLocked: false }), DUE, true, true],
+  ['is leased for almost a day', leaseOf(DUE, { ms: 2 * DAY }), DUE + DAY - 1, false, true],
+  ['is leased for a day at most', leaseOf(DUE, { ms: 2 * DAY }), DUE + DAY, false, false],
+  ['is not leased at first', undefined, DUE, false, false],
+])('a record %s', (_, lease, now, hasLock, expected) => {
+  expect(isLeased(record({ lease }), now, hasLock)).toBe(expected);
 });
 
-describe('the failure of an attempt, 2 s after its start', () => {
-  const NOW = START + 2 * SECOND;
-  const running = (change: Partial<RetryState> = {}) => retry({ startedAt: START, isRunning: true, ...change });
-  type Row = readonly [
-    sentence: string,
-    before: RetryState,
-    status: number | undefined,
-    retryAfterMs: number | undefined,
-    wakeAttemptAt: number,
-    expected: Partial<RetryState>,
+describe('a claim', () => {
+  const leased = (isLocked: boolean) => record({ lease: leaseOf(DUE - SECOND, { isLocked }) });
+  const paused = record({ retry: retry({ waitUntil: DUE + 1 }) });
+  const inTime = record({ retry: retry({ waitUntil: DUE }) });
+  const old = record({ retry: retry({ countedAt: DUE - DAY, waitUntil: NEVER }) });
+  const usedUp = record({ retry: retry({ refusals: 4 }) });
+  const LOCKED = leaseOf(DUE);
+  const FREE = leaseOf(DUE, { isLocked: false });
+  type Case = readonly [string, before: SessionRecord, asked: SessionRecord, plan: Plan, lease: Lease, claims: boolean];
+  test.each<Case>([
+    ['succeeds without earlier attempts', record(), record(), REFRESH, LOCKED, true],
+    ['succeeds without the lock', record(), record(), REFRESH, FREE, true],
+    ['succeeds for `provide` on an empty record', bare(), bare(), PROVIDE, FREE, true],
+    ['leaves the lease to another tab', leased(true), record(), REFRESH, FREE, false],
+    ['leaves the lease to another tab where the page asked', leased(true), record(), EXPLICIT, FREE, false],
+    ['leaves the lease to another tab that calls `provide`', leased(true), record(), PROVIDE, FREE, false],
+    ['takes the lease of a tab that is gone', leased(true), record(), REFRESH, LOCKED, true],
+    ['leaves the lease to a tab that works without the lock', leased(false), record(), REFRESH, LOCKED, false],
+    ['is too late after a refresh in another tab', record({ set: setOf(2) }), record(), REFRESH, LOCKED, false],
+    ['is too late after an act of the host', record({ generation: 2 }), record(), REFRESH, LOCKED, false],
+    ['finds nothing in an erased store', bare({ generation: 0 }), record(), REFRESH, LOCKED, false],
+    ['does not send a set that has ended in another tab', record({ ended: true }), record(), REFRESH, LOCKED, false],
+    ['calls `provide` for a set that has ended', record({ ended: true }), record(), PROVIDE, LOCKED, true],
+    ['is too early after a failure in another tab', paused, record(), REFRESH, LOCKED, false],
+    ['is too early for `provide`, too', paused, record(), PROVIDE, LOCKED, false],
+    ['is not too early where the page asked', paused, record(), EXPLICIT, LOCKED, true],
+    ['is in time at the end of the pause', inTime, record(), REFRESH, LOCKED, true],
+    ['does not send a set that is used up', usedUp, record(), REFRESH, LOCKED, false],
+    ['ignores a pause of a day ago', old, record(), REFRESH, LOCKED, true],
+    ['starts nothing if the clock of the host returns NaN', record(), record(), REFRESH, leaseOf(Number.NaN), false],
+  ])('%s', (_, before, asked, plan, lease, claims) => {
+    const after = attemptClaimed(asked, plan, lease)(deepFreeze(before));
+    if (claims) expect(after).toEqual({ ...before, lease });
+    else expect(after).toBe(before);
+  });
+});
+
+const ANSWERED = DUE + 2 * SECOND;
+/** The record while its set is being refreshed, since {@link DUE}; and once the attempt is over, before its outcome. */
+const sent = record({ lease: leaseOf(DUE) });
+const idle = { ...sent, lease: undefined };
+
+describe('the end of an attempt', () => {
+  const outcome = (given: SessionRecord) => ({ ...given, clearedAt: 7 });
+  const done = attemptEnded(sent, outcome, false);
+  const failed = attemptEnded(sent, outcome, true);
+  const taken = { ...sent, lease: leaseOf(DUE, { id: 7 }) };
+  const set = setOf(2);
+  const loggedOut = bare({ generation: 2, clearedAt: DUE });
+  test.each<ChangeCase>([
+    ['gives back the lease, and has its outcome', sent, done, { ...idle, clearedAt: 7 }],
+    ['has its failure', sent, failed, { ...idle, clearedAt: 7 }],
+    ['has its outcome, even if another tab has taken the lease', taken, done, { ...taken, clearedAt: 7 }],
+    ['has no failure if another tab has taken the lease', taken, failed, 'unchanged'],
+    ['gives back only the lease after a refresh in another tab', { ...sent, set }, done, { ...idle, set }],
+    ['comes too late after a logout', loggedOut, done, 'unchanged'],
+    ['comes too late after an act of the host', { ...loggedOut, set: sent.set }, done, 'unchanged'],
+    ['fails too late after a logout', loggedOut, failed, 'unchanged'],
+    ['comes too late for an erased store', bare({ generation: 0 }), done, 'unchanged'],
+  ])('%s', checkChange);
+});
+
+describe('a failure', () => {
+  type Case = readonly [string, before: Partial<RetryState>, TokenError, waitMs: number, expected: Partial<RetryState>];
+  const later = failure(503, HOUR);
+  const REFUSED = { reason: 'refused' } as const;
+  test.each<Case>([
+    ['counts, and pauses for that', { attempts: 2 }, failure(), 3 * MINUTE, { attempts: 3 }],
+    ['keeps the count of refusals', { refusals: 2, hasWoken: true }, failure(503), 2 * MINUTE, { refusals: 2 }],
+    ['by refusal waits 30 s', { attempts: 9 }, failure(400), 30 * SECOND, { attempts: 10, refusals: 1, ...REFUSED }],
+    ['by refusal waits 2 min the second time', { refusals: 1 }, failure(400), 2 * MINUTE, { refusals: 2, ...REFUSED }],
+    ['by refusal waits 10 min the third time', { refusals: 2 }, failure(400), 10 * MINUTE, { refusals: 3, ...REFUSED }],
+    ['by refusal uses up the set the fourth time', { refusals: 3 }, failure(400), 0, { refusals: 4, ...REFUSED }],
+    ['waits as long as the service asks', {}, later, HOUR, { reason: 'retry_after' }],
+    ['by refusal waits so long, too', {}, failure(404, HOUR), HOUR, { reason: 'retry_after', refusals: 1 }],
+    ['waits for a day at most', {}, failure(503, 2 * DAY), DAY, { reason: 'retry_after' }],
+    ['waits longer than the service asks', {}, failure(503, 2 * MINUTE - 1), 2 * MINUTE, {}],
+    ['waits as long as the service asks, by its own pause', {}, failure(503, 2 * MINUTE), 2 * MINUTE, {}],
+    ['forgets the reason of an earlier pause', { reason: 'retry_after' }, failure(), 2 * MINUTE, {}],
+    ['counts from one after a day', { attempts: 9, countedAt: ANSWERED - DAY }, failure(), MINUTE, { attempts: 1 }],
+  ])('%s', (_, before, error, waitMs, expected) => {
+    const given = { ...idle, retry: retry(before) };
+    const after = attemptFailed(REFRESH, error, pause, ANSWERED)(deepFreeze(given));
+    const counted = {
+      ...given.retry,
+      attempts: 2,
+      countedAt: ANSWERED,
+      reason: 'back_off',
+      waitUntil: ANSWERED + waitMs,
+    };
+    expect(after).toEqual({ ...given, retry: { ...counted, ...expected } });
+  });
+
+  const soon = { attempts: 2, refusals: 1, countedAt: ANSWERED, waitUntil: ANSWERED + 30 * SECOND };
+  const refused = { ...idle, retry: retry({ ...soon, reason: 'refused' }) };
+  const fails = (plan: Plan, error: TokenError) => attemptFailed(plan, error, pause, ANSWERED);
+  const [tried, usedUp] = [
+    { ...idle, retry: retry({ countedAt: ANSWERED, waitUntil: ANSWERED + MINUTE }) },
+    { ...idle, retry: retry({ refusals: 4 }) },
   ];
-  test.each<Row>([
-    ['gives back the lease', running(), 503, undefined, 0, { isRunning: false }],
-    ['draws a pause after an outage', running(), undefined, undefined, 0, { outages: 1, waitMs: 2_000 + 2_500 }],
-    [
-      'draws a longer pause after the next outage',
-      running({ outages: 2 }),
-      503,
-      undefined,
-      0,
-      { outages: 3, waitMs: 2_000 + 10_000 },
-    ],
-    [
-      'adds jitter to the spacing after an outage',
-      running({ attempts: 5 }),
-      503,
-      undefined,
-      0,
-      { waitMs: 2_000 + 180_000 * 1.0625 },
-    ],
-    ['keeps the count of refusals during an outage', running({ refusals: 2 }), 503, undefined, 0, { refusals: 2 }],
-    ['waits 30 s after the first refusal', running(), 400, undefined, 0, { refusals: 1, waitMs: 2_000 + 30_000 }],
-    [
-      'waits 2 min after the second',
-      running({ refusals: 1 }),
-      400,
-      undefined,
-      0,
-      { refusals: 2, waitMs: 2_000 + 120_000 },
-    ],
-    [
-      'waits 10 min after the third',
-      running({ refusals: 2 }),
-      400,
-      undefined,
-      0,
-      { refusals: 3, waitMs: 2_000 + 600_000 },
-    ],
-    [
-      'sets no pause after the fourth: a new set is needed',
-      running({ refusals: 3 }),
-      400,
-      undefined,
-      0,
-      { refusals: 4, waitMs: 2_000 },
-    ],
-    ['keeps the count of outages during refusals', running({ outages: 3 }), 400, undefined, 0, { outages: 3 }],
-    ['follows Retry-After', running(), 503, MINUTE, 0, { retryAfterMs: 2_000 + MINUTE }],
-    ['follows Retry-After of a refusal', running(), 404, MINUTE, 0, { retryAfterMs: 2_000 + MINUTE, refusals: 1 }],
-    ['follows Retry-After of a day', running(), 503, DAY, 0, { retryAfterMs: 2_000 + DAY }],
-    ['follows no Retry-After beyond a day', running(), 503, 30 * DAY, 0, { retryAfterMs: 2_000 + DAY }],
-    ['forgets an earlier Retry-After', running({ retryAfterMs: HOUR }), 503, undefined, 0, { retryAfterMs: 0 }],
-    [
-      'waits for little in a page that has just woken up',
-      running({ outages: 9 }),
-      undefined,
-      undefined,
-      NOW,
-      { outages: 3, waitMs: 2_000 + 10_000 },
-    ],
-    [
-      'waits as usual 30 s after the page woke up',
-      running({ outages: 9 }),
-      undefined,
-      undefined,
-      NOW - 30_000,
-      { outages: 10, waitMs: 2_000 + 60_000 },
-    ],
-    [
-      'does not lengthen few outages in a page that has just woken up',
-      running({ outages: 1 }),
-      undefined,
-      undefined,
-      NOW,
-      { outages: 2 },
-    ],
-  ])('%s', (_, before, status, retryAfterMs, wakeAttemptAt, expected) => {
-    expect(attemptFailed(before, failure(status, retryAfterMs), BACK_OFF, NOW, wakeAttemptAt)).toMatchObject(expected);
-  });
+  test.each<ChangeCase>([
+    ['counts from one', idle, fails(REFRESH, failure()), tried],
+    ['of `provide` is no refusal, whatever the status', idle, fails(PROVIDE, failure(400)), tried],
+    ['where the page asked forgets earlier refusals', usedUp, fails(EXPLICIT, failure(400)), refused],
+  ])('%s', checkChange);
 });
 
-describe('the next attempt', () => {
-  type Row = readonly [
-    sentence: string,
-    retry: RetryState | undefined,
-    wakeAttemptAt: number,
-    isExplicit: boolean,
-    afterMs: number | undefined,
-    reason: NextAttempt['reason'] | undefined,
+describe('a page that wakes up', () => {
+  const at = (change: Partial<RetryState>) => record({ retry: retry({ waitUntil: DUE + HOUR, ...change }) });
+  const soon = wokeUp(DUE);
+  const woken = record({ retry: retry({ waitUntil: DUE, reason: 'woken', hasWoken: true }) });
+  test.each<ChangeCase>([
+    ['shortens the pause', at({}), soon, woken],
+    ['does not lengthen the pause', at({ waitUntil: DUE }), soon, 'unchanged'],
+    ['shortens only one pause in a series', at({ hasWoken: true }), soon, 'unchanged'],
+    ['does not shorten the pause after a refusal', at({ reason: 'refused' }), soon, 'unchanged'],
+    ['does not shorten the pause that the service asked for', at({ reason: 'retry_after' }), soon, 'unchanged'],
+    ['changes nothing without a pause', record(), soon, 'unchanged'],
+  ])('%s', checkChange);
+});
+
+const SET_2 = setOf(2, DUE);
+const supplied = (change: Partial<SessionRecord> = {}) =>
+  record({ generation: 2, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt, ...change });
+
+describe('an answer of `provide`', () => {
+  const answered = (answer?: Answer, user?: string) => provideAnswered(answer, user, pause, ANSWERED);
+  const tries = (attempts: number) => ({ retry: retry({ attempts, refusals: 2 }) });
+  const counted = (attempts: number, waitUntil = 0) => ({ retry: retry({ attempts, countedAt: ANSWERED, waitUntil }) });
+  const paused = counted(4, ANSWERED + pause(4));
+  const [ahead, end] = [{ offsetMs: 15 * MINUTE }, { ended: true }];
+  // A set that is due within a minute counts as due.
+  const due = setOf(2, ANSWERED - 14 * MINUTE);
+  const later = setOf(2, ANSWERED - 14 * MINUTE + 1);
+  const given = { set: due, acceptedUntil: due.expiresAt };
+  const until = { acceptedUntil: later.expiresAt };
+  const HELD = { optedOut: true };
+  const [supply, again] = [answered(SET_2), answered(setOf(1))];
+  const heldBack = supplied({ ...HELD, ...paused });
+  const dueByService = supplied({ ...ahead, ...counted(1) });
+  const gone = bare({ ...HELD, generation: 2, clearedAt: ANSWERED });
+  test.each<ChangeCase>([
+    ['with a set ends the series', bare(tries(9)), supply, supplied()],
+    ['with a set belongs to the user of the page', bare({ user: 'a' }), answered(SET_2, 'b'), supplied({ user: 'b' })],
+    ['with a set belongs to the user who was awaited', bare({ user: 'a' }), supply, supplied({ user: 'a' })],
+    ['with a set that is due counts', bare(tries(2)), answered(due), supplied({ ...given, ...counted(3) })],
+    ['with a set that is due later does not', bare(tries(2)), answered(later), supplied({ set: later, ...until })],
+    ['with a fourth set that is due pauses', bare(tries(3)), answered(due), supplied({ ...given, ...paused })],
+    ['with a set that is due by the service counts', bare(ahead), supply, dueByService],
+    ['with a set behind the tombstone pauses', bare({ ...HELD, ...tries(3) }), supply, heldBack],
+    ['with the set that has ended pauses', record({ ...end, ...tries(3) }), again, record({ ...end, ...paused })],
+    ['with an opt-out leaves a tombstone', bare(tries(9)), answered('optout'), gone],
+    ['that nobody is signed in ends the series', bare(tries(9)), answered(), bare()],
+    ['that nobody is signed in leaves a set, with its refusals', record(tries(9)), answered(), 'unchanged'],
+  ])('%s', checkChange);
+});
+
+describe('an answer of the service', () => {
+  const answered = (result: RefreshResult) => refreshAnswered(sent, result, undefined, pause, ANSWERED);
+  const refreshed = { ...idle, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt };
+  const heldBack = { ...idle, optedOut: true };
+  const tombstone = (change: Partial<SessionRecord> = {}) =>
+    bare({ generation: 2, optedOut: true, clearedAt: ANSWERED, ...change });
+  const dropped = { ...heldBack, set: undefined };
+  const often = { retry: retry({ attempts: 3 }) };
+  const once = { retry: retry({ attempts: 1, countedAt: ANSWERED }) };
+  const paused = { retry: retry({ attempts: 4, countedAt: ANSWERED, waitUntil: ANSWERED + pause(4) }) };
+  const later = { acceptedUntil: SET_2.expiresAt + 1 };
+  test.each<ChangeCase>([
+    ['with a set replaces the set, and ends the series', { ...idle, ...often }, answered(SET_2), refreshed],
+    ['with a set keeps the user', { ...idle, user: 'a' }, answered(SET_2), { ...refreshed, user: 'a' }],
+    ['with a set lifts the tombstone', heldBack, answered(SET_2), refreshed],
+    ['with a set lifts an end that another tab noted', { ...idle, ended: true }, answered(SET_2), refreshed],
+    ['with a set does not lower what is known', { ...idle, ...later }, answered(SET_2), { ...refreshed, ...later }],
+    ['with an opt-out erases the set', { ...idle, ...often }, answered('optout'), tombstone()],
+    ['with an opt-out behind the tombstone counts', heldBack, answered('optout'), tombstone(once)],
+    ['with a fourth opt-out there pauses', { ...heldBack, ...often }, answered('optout'), tombstone(paused)],
+    ['with the end keeps set and count', { ...idle, ...often }, answered('ended'), { ...idle, ...often, ended: true }],
+    ['with the end there drops the set, and counts', heldBack, answered('ended'), { ...dropped, ...once }],
+    ['with a fourth end there pauses', { ...heldBack, ...often }, answered('ended'), { ...dropped, ...paused }],
+  ])('%s', checkChange);
+});
+
+describe('the clock, on arrival of a refreshed set', () => {
+  /** The set arrives 2 s after the question, issued by a service whose clock is `serviceMs` ahead of the local one. */
+  const arrival = (serviceMs: number, dateMs: number | undefined, issued = SET_2) => {
+    const set = { ...issued, refreshAt: issued.refreshAt + serviceMs, expiresAt: issued.expiresAt + serviceMs };
+    const found = refreshAnswered(sent, set, dateMs, pause, ANSWERED)({ ...idle, offsetMs: 7 });
+    return [found.offsetMs, found.set!.refreshAt - set.refreshAt];
+  };
+  type Case = readonly [string, serviceMs: number, dateMs: number | undefined, offsetMs: number, putOffMs: number];
+  test.each<Case>([
+    ['agrees where Date is between question and answer', 0, DUE + SECOND, 0, 0],
+    ['agrees where Date is less than 5 s before the question', 0, DUE - 4_999, 0, 0],
+    ['agrees where Date is less than 5 s after the answer', 0, ANSWERED + 4_999, 0, 0],
+    ['is behind by an hour: the offset is taken from the question', HOUR, DUE + HOUR + SECOND, HOUR + SECOND, 0],
+    ['is 5 s behind: the offset counts', 0, ANSWERED + 5_000, 7_000, 0],
+    ['does not believe a Date in the past while the set is fresh', 0, DUE - HOUR, 0, 0],
+    ['is ahead by an hour: the offset is taken from the question', -HOUR, DUE - HOUR + SECOND, -HOUR + SECOND, 0],
+    ['agrees as far as is known where Date is missing', HOUR, undefined, 0, 0],
+    // Asked an hour after `refreshAt`: service time at the question was `refreshAt` at most. Refresh half-way to the expiry.
+    ['is ahead, and Date is missing: the arrival counts as refreshAt', -75 * MINUTE, undefined, -HOUR, 22.5 * MINUTE],
+    ['is slightly ahead: a set nearly due is put off, without an offset', -14.5 * MINUTE, undefined, 0, 22.5 * MINUTE],
+    ['is slightly ahead: a set due in a minute is left alone', -14 * MINUTE, undefined, 0, 0],
+  ])('%s', (_, serviceMs, dateMs, offsetMs, putOffMs) => {
+    expect(arrival(serviceMs, dateMs)).toEqual([offsetMs, putOffMs]);
+  });
+
+  test.each<readonly [sentence: string, refreshAt: number, lifeMs: number, putOffMs: number]>([
+    ['with a life of 10 s that is due a second later is left alone', DUE + SECOND, 10 * SECOND, 0],
+    ['with a life of 40 s that is due a second later is put off', DUE + SECOND, 40 * SECOND, 20 * SECOND],
+  ])('a set %s', (_, refreshAt, lifeMs, putOffMs) => {
+    const brief = { ...SET_2, refreshAt, expiresAt: refreshAt + lifeMs };
+    expect(arrival(0, undefined, brief)).toEqual([0, putOffMs]);
+  });
+
+  test('a set that was due before it was asked for does not shift a clock that Date confirms', () => {
+    const old = { ...SET_2, refreshAt: DUE - 50 * MINUTE, expiresAt: DUE + 10 * MINUTE };
+    // Half-way from now to the expiry.
+    expect(arrival(0, DUE + SECOND, old)).toEqual([0, 55 * MINUTE]);
+  });
+
+  test('the question is taken to be as late as the answer if its time is lost', () => {
+    const found = refreshAnswered(idle, SET_2, ANSWERED + 6 * SECOND, pause, ANSWERED)(idle);
+    expect(found.offsetMs).toBe(6 * SECOND);
+  });
+
+  type Arrival = readonly [
+    string,
+    expiresAt: number,
+    dateMs: number,
+    attempts: number,
+    counted: [number, number?] | [],
   ];
-  const at = (change: Partial<RetryState>) => retry({ startedAt: START, ...change });
-  test.each<Row>([
-    ['is free without earlier ones', undefined, 0, false, undefined, undefined],
-    ['waits for the back-off', at({ waitMs: MINUTE }), 0, false, MINUTE, 'back_off'],
-    ['waits for the pause after a refusal', at({ waitMs: MINUTE, refusals: 1 }), 0, false, MINUTE, 'refused'],
-    ['follows the fourth one at once', at({ attempts: 4, waitMs: MINUTE }), 0, false, MINUTE, 'back_off'],
-    ['is spaced after the fifth one', at({ attempts: 5, waitMs: MINUTE }), 0, false, 180_000, 'budget'],
-    ['is spaced widely up to the fourteenth', at({ attempts: 14, waitMs: MINUTE }), 0, false, 180_000, 'budget'],
-    ['is spaced evenly from the fifteenth on', at({ attempts: 15, waitMs: MINUTE }), 0, false, 125_000, 'budget'],
-    [
-      'waits for Retry-After where that is longer',
-      at({ waitMs: MINUTE, retryAfterMs: HOUR }),
-      0,
-      false,
-      HOUR,
-      'retry_after',
-    ],
-    [
-      'waits for Retry-After rather than the budget',
-      at({ attempts: 5, retryAfterMs: HOUR }),
-      0,
-      false,
-      HOUR,
-      'retry_after',
-    ],
-    [
-      'waits for the budget rather than Retry-After',
-      at({ attempts: 5, retryAfterMs: MINUTE }),
-      0,
-      false,
-      180_000,
-      'budget',
-    ],
-    ['ignores the back-off where the page asked', at({ waitMs: MINUTE }), 0, true, 0, 'budget'],
-    ['ignores refusals where the page asked', at({ waitMs: MINUTE, refusals: 3 }), 0, true, 0, 'budget'],
-    ['respects the budget where the page asked', at({ attempts: 5, waitMs: HOUR }), 0, true, 180_000, 'budget'],
-    [
-      'respects Retry-After where the page asked',
-      at({ waitMs: HOUR, retryAfterMs: MINUTE }),
-      0,
-      true,
-      MINUTE,
-      'retry_after',
-    ],
-    [
-      'does not wait for the back-off in a page that woke up',
-      at({ waitMs: HOUR }),
-      START + MINUTE,
-      false,
-      MINUTE,
-      'woken',
-    ],
-    ['is not put off by waking up', at({ waitMs: MINUTE }), START + HOUR, false, MINUTE, 'back_off'],
-    [
-      'waits for refusals in a page that woke up',
-      at({ waitMs: HOUR, refusals: 1 }),
-      START + MINUTE,
-      false,
-      HOUR,
-      'refused',
-    ],
-    [
-      'waits for Retry-After in a page that woke up',
-      at({ waitMs: HOUR, retryAfterMs: HOUR }),
-      START + MINUTE,
-      false,
-      HOUR,
-      'retry_after',
-    ],
-    [
-      'waits for the budget in a page that woke up',
-      at({ attempts: 5, waitMs: HOUR }),
-      START + MINUTE,
-      false,
-      180_000,
-      'budget',
-    ],
-    [
-      'waits for the back-off of an attempt since the page woke up',
-      at({ waitMs: HOUR }),
-      START + SECOND,
-      false,
-      HOUR,
-      'back_off',
-    ],
-  ])('%s', (_, state, wakeAttemptAt, isExplicit, afterMs, reason) => {
-    const expected = afterMs === undefined ? undefined : { at: START + afterMs, reason };
-    expect(nextAttempt(state, wakeAttemptAt, isExplicit)).toEqual(expected);
+  test.each<Arrival>([
+    ['that has expired on arrival counts', ANSWERED - 1, ANSWERED, 2, [3, 0]],
+    ['that expires as it arrives counts', ANSWERED, ANSWERED, 2, [3, 0]],
+    ['that had expired before it was asked for keeps its instants in order', DUE - 1, ANSWERED, 2, [3, 0]],
+    ['that has expired on arrival pauses the fourth time', ANSWERED, ANSWERED, 3, [4, ANSWERED + pause(4)]],
+    ['that has expired by the clock of the service counts', ANSWERED + HOUR, DUE + HOUR, 2, [3, 0]],
+    ['with a millisecond left ends the series', ANSWERED + 1, ANSWERED, 3, []],
+  ])('a set %s', (_, expiresAt, dateMs, before, [attempts, waitUntil = 0]) => {
+    const brief = { ...SET_2, refreshAt: expiresAt - 5, expiresAt };
+    const given = { ...idle, retry: retry({ attempts: before }) };
+    const found = refreshAnswered(sent, brief, dateMs, pause, ANSWERED)(given);
+    expect(found.retry).toEqual(attempts && retry({ attempts, waitUntil, countedAt: ANSWERED }));
+    // It is due at once, not half-way to its expiry.
+    if (attempts) expect([found.set, tokenAt(found, ANSWERED + found.offsetMs)]).toEqual([brief, undefined]);
   });
 });
 
-describe('the retry state', () => {
-  const state = retry({ startedAt: START });
-  test.each<readonly [sentence: string, state: RetryState | undefined, now: number, isCurrent: boolean]>([
-    ['counts from its start', state, START, true],
-    ['counts for a day', state, START + DAY - 1, true],
-    ['is void a day later', state, START + DAY, false],
-    ['is void before its start: the clock was set back', state, START - 1, false],
-    ['may be absent', undefined, START, false],
-  ])('%s', (_, given, now, isCurrent) => {
-    expect(currentRetry(given, now)).toBe(isCurrent ? given : undefined);
-  });
-
-  test.each<
-    readonly [sentence: string, state: RetryState | undefined, now: number, hasLock: boolean, isLeased: boolean]
-  >([
-    ['is leased while an attempt runs', retry({ startedAt: START, isRunning: true }), START + 11_999, false, true],
-    ['is leased no longer than the lease', retry({ startedAt: START, isRunning: true }), START + 12_000, false, false],
-    ...([3_000, 60_000] as const).flatMap(
-      (leaseMs) =>
-        [
-          [
-            `is leased for the ${leaseMs} ms that its own tab needs`,
-            retry({ startedAt: START, isRunning: true, leaseMs }),
-            START + leaseMs - 1,
-            false,
-            true,
-          ],
-          [
-            `is leased no longer than these ${leaseMs} ms`,
-            retry({ startedAt: START, isRunning: true, leaseMs }),
-            START + leaseMs,
-            false,
-            false,
-          ],
-        ] as const,
-    ),
-    ['is over if its lock is free', retry({ startedAt: START, isRunning: true }), START + 1, true, false],
-    [
-      'is leased to an attempt without the lock, even if the lock is free',
-      retry({ startedAt: START, isRunning: true, isLocked: false }),
-      START + 1,
-      true,
-      true,
-    ],
-    ['is not leased after the attempt', state, START + 1, false, false],
-    ['is not leased where there is none', undefined, START, false, false],
-  ])('%s', (_, given, now, hasLock, expected) => {
-    expect(isLeased(given, now, hasLock)).toBe(expected);
-  });
-
-  test.each<readonly [sentence: string, state: RetryState | undefined, isUsedUp: boolean]>([
-    ['is not used up where there is none', undefined, false],
-    ['is not used up after three refusals', retry({ refusals: 3 }), false],
-    ['is used up after four refusals', retry({ refusals: 4 }), true],
-    ['is not used up by outages', retry({ outages: 99, attempts: 99 }), false],
-  ])('%s', (_, given, expected) => {
-    expect(isUsedUp(given)).toBe(expected);
-  });
-});
-
-describe('a stored retry state', () => {
-  const state = retry({ waitMs: 5, retryAfterMs: 7 });
-  test.each<readonly [sentence: string, stored: unknown, expected: RetryState | undefined]>([
-    ['is read as it is', state, state],
-    ['is read without unknown members', { ...state, more: 1 }, state],
-    ['of an earlier version has a lease of 12 s', { ...state, leaseMs: undefined }, { ...state, leaseMs: 12_000 }],
-    ['may wait for two days', { ...state, waitMs: 2 * DAY }, { ...state, waitMs: 2 * DAY }],
-    ['may have been asked for two days', { ...state, retryAfterMs: 2 * DAY }, { ...state, retryAfterMs: 2 * DAY }],
-    ['reads as none if it is absent', undefined, undefined],
-    ['reads as none if it is null', null, undefined],
-    ['reads as none if it is a number', 5, undefined],
-    ['reads as none if it is an array', [], undefined],
-    ['reads as none if it is empty', {}, undefined],
-    ['reads as none with a number for a flag', { ...state, isRunning: 1 }, undefined],
-    ...(['waitMs', 'retryAfterMs'] as const).map(
-      (field) =>
-        [`reads as none with a ${field} of more than two days`, { ...state, [field]: 2 * DAY + 1 }, undefined] as const,
-    ),
-    ...(['attempts', 'outages', 'refusals', 'startedAt', 'leaseMs', 'waitMs', 'retryAfterMs'] as const).flatMap(
-      (field) =>
-        [
-          [`reads as none with a negative ${field}`, { ...state, [field]: -1 }, undefined],
-          [`reads as none with a ${field} that is no number`, { ...state, [field]: '1' }, undefined],
-          [`reads as none with an infinite ${field}`, { ...state, [field]: Number.POSITIVE_INFINITY }, undefined],
-          [`reads as none with an absurd ${field}`, { ...state, [field]: 1e300 }, undefined],
-          [`reads as none with a ${field} of 10^15`, { ...state, [field]: 1e15 }, undefined],
-        ] as const,
-    ),
-  ])('%s', (_, stored, expected) => {
-    expect(parseRetry(stored)).toEqual(expected);
-  });
-});
-
-test('attempts in any order, including explicit ones, stay within 15 in any 30 minutes', () => {
-  const attempt = fc.record({
-    isExplicit: fc.boolean(),
-    takesMs: fc.integer({ min: 0, max: 10_000 }),
-    status: fc.constantFrom(undefined, 503, 400),
-    random: fc.double({ min: 0, max: 0.999, noNaN: true }),
-    wakes: fc.boolean(),
-  });
-  fc.assert(
-    fc.property(fc.array(attempt, { minLength: 20, maxLength: 60 }), (attempts) => {
-      const starts: number[] = [];
-      let state: RetryState | undefined;
-      let now = START;
-      for (const { isExplicit, takesMs, status, random, wakes } of attempts) {
-        vi.mocked(Math.random).mockReturnValue(random);
-        const next = nextAttempt(state, wakes ? now : 0, isExplicit);
-        now = Math.max(now, next?.at ?? 0);
-        starts.push(now);
-        state = attemptStarted(currentRetry(state, now), now, { hasLock: true, isExplicit, leaseMs: 12_000 });
-        now += takesMs;
-        state = attemptFailed(state, failure(status), BACK_OFF, now, wakes ? now : 0);
-        expect(parseRetry(structuredClone(state))).toEqual(state);
-      }
-      for (const first of starts) {
-        const within = starts.filter((at) => at >= first && at < first + 30 * MINUTE);
-        expect(within.length).toBeLessThanOrEqual(15);
-      }
-    }),
-  );
+test('the second answer to one set changes nothing of what the first one brought', () => {
+  const results: RefreshResult[] = [setOf(2, DUE), setOf(1, DUE), 'optout'];
+  for (const first of results)
+    for (const second of [...results, 'ended' as const]) {
+      const once = attemptEnded(sent, refreshAnswered(sent, first, undefined, pause, ANSWERED), false)(sent);
+      expect(isSameSet(once, sent)).toBe(false);
+      const twice = attemptEnded(sent, refreshAnswered(sent, second, undefined, pause, ANSWERED), false)(once);
+      expect(twice).toBe(once);
+    }
 });

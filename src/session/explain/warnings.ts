@@ -1,8 +1,6 @@
-/**
- * The warnings of the development build, about mistakes that cause no error. The production build contains none of this.
- */
+/** Warnings in the console, about mistakes that cause no error. */
 
-import type { Settings } from './options.ts';
+import { TokenError } from '../../token/errors.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
@@ -19,6 +17,12 @@ export function warn(text: string, code?: string, ...thrown: unknown[]): void {
   console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`, ...thrown);
 }
 
+/** Warn that an option supplied no token set, which a page that does not listen to `error` would not notice. */
+export function warnIfNoSet(option: 'provide' | 'tokens', error: unknown): void {
+  if (error instanceof TokenError && error.code === 'invalid_token_set')
+    warn(`${option}: ${error.message}`, error.code);
+}
+
 /** Origins that the page's Content-Security-Policy has blocked. */
 const blocked = new Set<string>();
 
@@ -27,8 +31,15 @@ export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }
 
+/** The settings of a session that concern the warnings. */
+interface Watched {
+  readonly baseUrl: string;
+  readonly name: string;
+  readonly store?: unknown;
+}
+
 /** Watch for a page's mistakes while its session is open; returns a function that stops watching. */
-export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
+export function watchMistakes({ baseUrl, name, store }: Watched): () => void {
   // Sessions with their own stores may share a name.
   const forget = store ? () => {} : noteName(name);
   const { origin } = new URL(baseUrl);

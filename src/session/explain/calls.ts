@@ -1,18 +1,20 @@
-/**
- * Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed.
- *
- * Every build checks the options of `setTokens`, because an overlooked label would store one user's set as another's. All other
- * checks belong to the development build, where {@link checkArguments} adds them.
- */
+/** Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed. */
 
-import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
-import { isDevelopment } from '../token/development.ts';
-import { expectedGot } from '../token/errors.ts';
-import type { EventName } from './rules/public-state.ts';
-import type { Session } from './types.ts';
+import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
 
-/** Every event; if one is missing here, this does not compile. */
-const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: true, needsTokens: true, error: true };
+/** Every event. */
+const EVENTS = ['token', 'expired', 'optout', 'needsTokens', 'error'];
+
+/** The methods that are checked. */
+interface Methods {
+  getToken(options?: { timeoutMs?: number | undefined }): unknown;
+  setTokens(answer: never, options?: object): unknown;
+  clear(options?: { forget?: boolean | undefined }): unknown;
+  signIn(options?: object): unknown;
+  on(event: never, listener: never): unknown;
+  subscribe(listener: never): unknown;
+}
 
 /**
  * Check the options of a method; null and undefined mean no options.
@@ -20,23 +22,26 @@ const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: tr
  * @param known  the names that the method accepts.
  * @throws {TypeError} if they are not an object, or contain an unknown name.
  */
-export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
+function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
   if (given === undefined || given === null) return;
-  // Production checks only the options of `setTokens`.
-  const path = isDevelopment ? `${method}: options` : 'setTokens: options';
-  if (isDevelopment && typeof (given as Event).preventDefault === 'function')
+  const path = `${method}: options`;
+  if (typeof (given as Event).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
   throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));
 }
 
-/** Make the methods of a session check their arguments; for the development build. Returns the same session. */
-export function checkArguments(session: Session): Session {
-  const { getToken, clear, signIn, on, subscribe } = session;
-  const checked: Pick<Session, 'getToken' | 'clear' | 'signIn' | 'on' | 'subscribe'> = {
+/** Make the methods of a session check their arguments. Returns the same session. */
+export function checkArguments<Session extends Methods>(session: Session): Session {
+  const { getToken, setTokens, clear, signIn, on, subscribe } = session;
+  const checked: Methods = {
     getToken(options) {
       checkCallOptions('getToken', ['timeoutMs'], options);
       throwIf(timeoutFault(options?.timeoutMs));
       return getToken(options);
+    },
+    setTokens(answer, options) {
+      checkCallOptions('setTokens', ['user'], options);
+      return setTokens(answer, options);
     },
     clear(options) {
       checkCallOptions('clear', ['forget'], options);
@@ -49,7 +54,7 @@ export function checkArguments(session: Session): Session {
       return signIn(options);
     },
     on(event, listener) {
-      throwIf(choiceFault('on: event', Object.keys(EVENTS), event) ?? typeFault('on: listener', 'function', listener));
+      throwIf(choiceFault('on: event', EVENTS, event) ?? typeFault('on: listener', 'function', listener));
       return on(event, listener);
     },
     subscribe(listener) {

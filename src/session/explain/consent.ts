@@ -1,11 +1,11 @@
 /**
- * Explains what is wrong with the answer of a consent gate; for the development build. It decides nothing: anything other than
+ * Explains what is wrong with the answer of a consent gate; it decides nothing: anything other than
  * `true` means that there is no consent.
  */
 
-import { kindOf } from '../token/checks.ts';
-import { expectedGot } from '../token/errors.ts';
-import { classOf, readThrown } from './provide-fault.ts';
+import { kindOf } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
+import { classOf, readThrown } from './provide.ts';
 
 /**
  * Describe what a gate threw or rejected with, by its class only: anything else in it may be personal data.

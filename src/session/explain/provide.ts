@@ -4,54 +4,44 @@
  * Messages contain only class and status: anything else in an error may be personal data.
  */
 
-import { isDevelopment } from '../token/development.ts';
-import { TokenError } from '../token/errors.ts';
-import { type HeaderReader, retryAfterOf } from './retry-after.ts';
+import { TokenError } from '../../token/errors.ts';
 import { warn } from './warnings.ts';
 
-/** A response of the publisher's server, or an object that looks like one. */
-interface ServerAnswer {
-  readonly status?: unknown;
-  readonly headers?: HeaderReader | undefined;
-}
-
 /**
- * Describe what `provide` threw or rejected with. A TokenError is returned as it is.
+ * Describe what `provide` threw or rejected with, or the error status of the response that it returned.
  *
- * @example provideFault(new SyntaxError()).message // 'provide rejected with SyntaxError'
+ * @param status      the HTTP status in it, if there is one.
+ * @param isReturned  `provide` returned this response.
+ * @example provideFault(new SyntaxError(), undefined, false) // 'provide rejected with SyntaxError; the response may not be JSON: ...'
  */
-export function provideFault(thrown: unknown): TokenError {
-  if (thrown instanceof TokenError) return thrown;
-  // The thrown value may be the response itself, or contain it.
-  const { status: own, headers: ownHeaders, response } = Object(thrown) as ServerAnswer & { response?: ServerAnswer };
-  const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
-  const headers = response?.headers ?? ownHeaders;
+export function provideFault(thrown: unknown, status: number | undefined, isReturned: boolean): string {
+  if (isReturned) return answeredFault(requestOf(thrown as Response), status as number);
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
-  if (isDevelopment && !status && isCodeFault(thrown)) {
+  if (!status && isCodeFault(thrown)) {
     const message = `${what}; a bug in provide, or in what it calls: see the console`;
     warn(message, 'provide_failed', thrown);
-    return new TokenError('provide_failed', message);
+    return message;
   }
-  return failed(what, { status, headers }, name);
+  return withRemedy(what, status, name);
 }
 
 /**
  * Describe an error status of the publisher's server.
  *
  * @param request  what was asked: a method and a path without its query, as far as they are known.
- * @example responseFault('POST /token', response).message // 'provide: POST /token answered 404'
+ * @example answeredFault('POST /token', 404) // 'provide: POST /token answered 404; the server has no route there'
  */
-export function responseFault(request: string, { status, headers }: Response): TokenError {
-  return failed(`provide: ${request} answered ${status}`, { status, headers });
+function answeredFault(request: string, status: number): string {
+  return withRemedy(`provide: ${request} answered ${status}`, status);
 }
 
 /**
- * Describe a missing answer of the publisher's server, after `fetch` rejected with a TypeError. For the development build.
+ * Describe a missing answer of the publisher's server, after `fetch` rejected with a TypeError.
  *
  * @param request  as for {@link responseFault}.
  */
-export function unansweredFault(request: string): TokenError {
+function unansweredFault(request: string): TokenError {
   return new TokenError(
     'provide_failed',
     `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP blocks the request`,
@@ -59,12 +49,12 @@ export function unansweredFault(request: string): TokenError {
 }
 
 /**
- * Describe an HTML page that arrived instead of JSON, usually a login page after a redirect. For the development build.
+ * Describe an HTML page that arrived instead of JSON, usually a login page after a redirect.
  *
  * @param request  as for {@link responseFault}.
  * @returns undefined for any other response.
  */
-export function htmlFault(request: string, response: Response): TokenError | undefined {
+function htmlFault(request: string, response: Response): TokenError | undefined {
   const { headers, status, redirected } = response;
   if (!headers?.get?.('content-type')?.includes('html')) return undefined;
   const where = redirected ? ` after a redirect to ${pathOf(response)}` : '';
@@ -91,20 +81,42 @@ export function isCodeFault(thrown: unknown): boolean {
 const CODE_MESSAGE =
   /is not (a function|a constructor|an object|iterable|callable)|is (undefined|null)\b|of (undefined|null)\b|illegal invocation|can(not|'t) (read|set|access|convert|destructure)|parse url|invalid url/i;
 
-/** The path of a response, without its query, which may name the user. */
-export function pathOf({ url }: Response): string {
+/** Requests of the script tag, by their responses. */
+const requests = new WeakMap<Response, string>();
+
+/** Note the request of the script tag's `data-provide`, and reject with what is wrong with its response. */
+export async function provideRequest(url: string, asked: Promise<Response>): Promise<Response> {
+  // A query may name the user.
+  const request = `POST ${url.split('?')[0]}`;
+  const response = await asked.catch((thrown: unknown) => {
+    throw thrown instanceof TypeError ? unansweredFault(request) : thrown;
+  });
+  requests.set(response, request);
+  checkProvided(response);
+  return response;
+}
+
+/** Reject an HTML page, such as a login page, that `provide` returned. */
+export function checkProvided(given: unknown): void {
+  const response = Object(given) as Response;
+  const fault = response.ok ? htmlFault(requestOf(response), response) : undefined;
+  if (fault) throw fault;
+}
+
+/** The request of a response, as far as it is known: the path has no query, which may name the user. */
+function requestOf(response: Response): string {
+  return requests.get(response) ?? pathOf(response);
+}
+
+function pathOf({ url }: Response): string {
   // Not `URL.canParse`: Safari 16 and Chrome 94 lack it.
   return /^\w+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] || 'the server';
 }
 
-function failed(
-  what: string,
-  { status, headers }: ServerAnswer & { status: number | undefined },
-  name?: string,
-): TokenError {
-  const message = isDevelopment ? what + remedyFor(status ?? name) : what;
-  if (isDevelopment && status && status in REFUSALS) warn(message, 'provide_failed');
-  return new TokenError('provide_failed', message, { status, retryAfterMs: retryAfterOf(headers) });
+function withRemedy(what: string, status: number | undefined, name?: string): string {
+  const message = what + remedyFor(status ?? name);
+  if (status && status in REFUSALS) warn(message, 'provide_failed');
+  return message;
 }
 
 /** The class of a thrown value, if it looks like one. */

@@ -1,10 +1,30 @@
-/**
- * Explains why a request to the operator failed, as far as a browser lets the page see; for the development build.
- */
+/** Explains why a request to the operator failed, as far as a browser lets the page see. */
 
-import { kindOf } from '../token/checks.ts';
-import { classOf, isCodeFault, readThrown } from './provide-fault.ts';
+import { kindOf } from '../../token/checks.ts';
+import type { ErrorCode } from '../../token/errors.ts';
+import { classOf, isCodeFault, readThrown } from './provide.ts';
 import { isBlocked, warn } from './warnings.ts';
+
+/**
+ * State that there was no answer, and the likely reason.
+ *
+ * @param response  what the page's own `fetch` resolved with; null if it did not.
+ */
+export function noAnswerReason(baseUrl: string, thrown: unknown, response: unknown): string {
+  const reason = (response !== null && responseTypeFault(response)) || networkReason(baseUrl, thrown);
+  return `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`;
+}
+
+/** State an error status of the operator, and what to do about it. */
+export function statusFault(status: number, baseUrl: string): string {
+  return `refresh: POST /v2/token/refresh answered ${status}${statusRemedy(status, baseUrl)}`;
+}
+
+/** State why a response was not decrypted. */
+export function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
+  if (code === 'decrypt_failed') return 'refresh: the answer does not open under the key of the set sent';
+  return `refresh: the answer is not a sealed token set or opt-out${unsealedReason(text, baseUrl)}`;
+}
 
 /**
  * State the likely reason why there was no answer.
@@ -13,7 +33,7 @@ import { isBlocked, warn } from './warnings.ts';
  * @example networkReason('https://operator.example', new TypeError('Failed to fetch'))
  * // "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console"
  */
-export function networkReason(baseUrl: string, thrown: unknown): string {
+function networkReason(baseUrl: string, thrown: unknown): string {
   const { origin } = new URL(baseUrl);
   const page = globalThis.location;
   const own = readThrown(() => ownFault(thrown));
@@ -40,14 +60,14 @@ function ownFault(thrown: unknown): string | undefined {
 }
 
 /** Describe what the page's own `fetch` resolved with, if it is not a Response. */
-export function responseTypeFault(response: unknown): string | undefined {
+function responseTypeFault(response: unknown): string | undefined {
   const { headers, text } = Object(response) as Partial<Response>;
   if (typeof headers?.get === 'function' && typeof text === 'function') return undefined;
   return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
 }
 
 /** What to do about an error status of the operator; empty if the session's next attempt is the only remedy. */
-export function statusRemedy(status: number, baseUrl: string): string {
+function statusRemedy(status: number, baseUrl: string): string {
   if (status === 404 || status === 405 || status === 410)
     return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
   if (status === 401 || status === 403) return `; a proxy or a firewall in front of ${baseUrl} rejects the request`;
@@ -55,7 +75,7 @@ export function statusRemedy(status: number, baseUrl: string): string {
 }
 
 /** What was received instead of an encrypted response, if it can be recognised. */
-export function unsealedReason(text: string, baseUrl: string): string {
+function unsealedReason(text: string, baseUrl: string): string {
   const start = text.trimStart()[0];
   if (start === '<')
     return `, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal responds in its place`;

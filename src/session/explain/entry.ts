@@ -1,0 +1,55 @@
+/**
+ * The one entry to the checks and words of the development build; they decide nothing. The production build leaves all of it out: an
+ * error then has its code, its status, and a reference to the documentation.
+ *
+ * The folder imports only `token/`, so that every file of the session may import this one.
+ */
+
+import { addressFault, typeFault } from '../../token/checks.ts';
+import { parseAnswer } from '../../token/token-set.ts';
+import { checkArguments } from './calls.ts';
+import { answerFault, changeFault, failureFault } from './consent.ts';
+import { noTokenReason, timedOut } from './no-token.ts';
+import { checkOptions } from './options.ts';
+import { checkProvided, provideFault, provideRequest } from './provide.ts';
+import { noAnswerReason, statusFault, unopenedFault } from './request.ts';
+import { warn, warnIfNoSet, watchMistakes } from './warnings.ts';
+
+const development = {
+  // Checks, which throw.
+  options: checkOptions,
+  session: checkArguments,
+  addressFault,
+  parseAnswer,
+  provided: checkProvided,
+  provideRequest,
+
+  // Words.
+  label: (given: unknown) => typeFault('user', 'string', given),
+  noToken: noTokenReason,
+  timedOut,
+  gateFailed: failureFault,
+  gateChanged: changeFault,
+  gateAnswered: answerFault,
+  noAnswer: noAnswerReason,
+  answered: statusFault,
+  unopened: unopenedFault,
+  provideFault,
+  unreadable: (kind: string) => `${kind}: the code of this page threw or returned a value that cannot be read`,
+  laterCall: 'Superseded by a later call before consent was given.',
+  unconfirmed: 'storage: the store did not confirm; the next page may find the former set',
+  storeFailed: 'storage: the store failed; this page continues in memory',
+  notCalled: 'store.update: expected a call of its argument, got none',
+  notRefreshed: (isHeld: boolean) =>
+    isHeld
+      ? 'refresh: another tab is refreshing, and has brought no newer set'
+      : 'refresh: too early to ask the service again; see state.next',
+
+  // Warnings in the console.
+  warn,
+  warnIfNoSet,
+  watch: watchMistakes,
+};
+
+/** Undefined in production. */
+export const explain = typeof __TESSERA_PRODUCTION__ === 'undefined' ? development : undefined;

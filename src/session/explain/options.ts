@@ -1,0 +1,54 @@
+/** Checks the names and types of a session's options. */
+
+import { choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+
+/** All options, each with its required type; `any` means that it is checked elsewhere. */
+const TYPES = {
+  baseUrl: 'any',
+  name: 'string',
+  tokens: 'any',
+  user: 'any',
+  provide: 'function',
+  consent: 'function',
+  refresh: 'any',
+  fetch: 'function',
+  store: 'any',
+  now: 'function',
+  timeoutMs: 'number',
+  retry: 'object',
+  logger: 'any',
+  debug: 'any',
+  allowInsecure: 'any',
+};
+
+/** Check the names of all members, and the types of those that are present. */
+function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
+  throwIf(nameFault(path, Object.keys(types), given));
+  for (const [name, type] of Object.entries(types)) {
+    // Only own members: a link may set members of `Object.prototype`.
+    const value = Object.hasOwn(given, name) ? (given as Record<string, unknown>)[name] : undefined;
+    if (type !== 'any' && value !== undefined) throwIf(typeFault(path + name, type, value));
+  }
+}
+
+/** Check an optional object of methods. */
+function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {
+  if (value === undefined) return;
+  for (const method of methods)
+    throwIf(typeFault(`${name}.${method}`, 'function', (Object(value) as Record<string, unknown>)[method]));
+}
+
+/**
+ * Check the options.
+ *
+ * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
+ */
+export function checkOptions(given: object): void {
+  throwIf(typeFault('options', 'object', given));
+  checkMembers('', TYPES, given);
+  const { retry = {}, store, logger, refresh = 'auto' } = given as Record<string, object | undefined>;
+  checkMembers('retry.', { firstMs: 'number', maxMs: 'number' }, retry);
+  checkMethods('store', store, ['read', 'update']);
+  checkMethods('logger', logger, ['debug']);
+  throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
+}

@@ -1,0 +1,217 @@
+/**
+ * The shell of a session: it holds what only this page knows, calls `decide`, and carries out the result.
+ *
+ *   setTokens, clear, the outcome of an attempt          timer, page shown, message of a tab, consent answered
+ *                    |                                                      |
+ *    change of the record: shown, one atomic write                     reconcile()
+ *                    |                                                      |
+ *                    +--------> decide(view, page, now) <-------------------+
+ *                                         |
+ *          start or abort an attempt, emit events, publish the state, set the timer, notify other tabs
+ *
+ * `reconcile` may run at any time and any number of times. The decisions are in `rules/`. Only this file assigns the page.
+ */
+
+import { TokenError } from '../token/errors.ts';
+import type { TokenSet } from '../token/token-set.ts';
+import type { createEvents } from './async.ts';
+import { type AttemptContext, type Outcome, runAttempt } from './attempt.ts';
+import { isPageVisible, type watchPage } from './browser/page.ts';
+import { explain } from './explain/entry.ts';
+import { attemptError, type Decision, decide, isActive, whyNoToken } from './rules/decide.ts';
+import { changesBetween, type Page, type Plan, type SessionState } from './rules/page.ts';
+import { drawPause, FREE_ATTEMPTS, isRefusal, NEVER, type Pause, wokeUp } from './rules/retry.ts';
+
+/** The inside of a session: what only this page knows, and the handles that act on browser and network. */
+export interface Core extends Page, AttemptContext {
+  readonly events: ReturnType<typeof createEvents>;
+  readonly pageWatch: ReturnType<typeof watchPage>;
+  /** Log with the host's logger, if there is one. */
+  log(what: unknown): void;
+  /** What `state` returns; absent before the first decision. */
+  state?: SessionState;
+  /** The set that was rendered into the page, until it is offered to the record. */
+  rendered?: TokenSet | undefined;
+  /** Host calls that wait for the first consent, in order. */
+  readonly held: ((error?: TokenError) => void)[];
+  /** Aborts the last attempt; absent before the first. */
+  controller?: AbortController;
+  /** Resolves when the last attempt has ended, with its error if it failed. */
+  ended: Promise<TokenError | undefined>;
+}
+
+/** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
+const WAKE_SPREAD_MS = 2_000;
+
+/** A page that was hidden for no longer than this has missed no message, ms. */
+const SHORT_ABSENCE_MS = 2_000;
+
+export function decideNow(core: Core): Decision {
+  return decide(core.records.view, core, core.now());
+}
+
+/** Call `decide` and carry out the result. */
+export function reconcile(core: Core): void {
+  const { records, events } = core;
+  const isVisible = isPageVisible();
+  if (!isVisible) core.hiddenAt ||= core.now();
+  // A webview may show a page again without an event.
+  else if (core.hiddenAt && !core.isAway) wake(core);
+  // A logout, another user or an opt-out, in any tab, makes the attempt void. `startAttempt` replaces its controller.
+  const isVoid = core.attempt && core.attempt.generation !== records.latest().generation;
+  const voided = isVoid ? core.controller : undefined;
+  if (isVoid) core.attempt = undefined;
+  const decision = decideNow(core);
+  const { due, isSettled } = decision;
+  if (due) void startAttempt(core, due);
+  const isAwaited = core.callers > 0 && decision.isTokenExpected;
+  core.pageWatch.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
+  if (isSettled) {
+    const changes = changesBetween(core.emitted, core, decision);
+    core.emitted = changes.emitted;
+    for (const [event, payload] of changes.events) events.emit(event, payload);
+  }
+  publish(core);
+  events.emit('reconciled');
+  // Last, because `provide` may listen to this abort and call the session.
+  voided?.abort();
+}
+
+/** Show the state if anything in it has changed. Another token is always accompanied by another state. */
+export function publish(core: Core): Decision {
+  const decision = decideNow(core);
+  const { state } = decision;
+  const before = core.state;
+  const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+  if (before && state.lastError === before.lastError && isSame(state, before)) return decision;
+  // Before the log, because a logger may read the state, which would be published and logged again.
+  core.state = Object.freeze(state);
+  Object.freeze(state.next);
+  if (!isSame(state.next, before?.next)) core.log(state.next);
+  core.events.emit('change');
+  return decision;
+}
+
+/** Publish what the page may see now. A timer may be late, throttled or off, so this also starts what is due. */
+export function publishNow(core: Core): Decision {
+  const decision = publish(core);
+  const isLate = decision.due || decision.token !== core.emitted.token;
+  if (decision.isSettled && isLate) queueMicrotask(() => reconcile(core));
+  return decision;
+}
+
+/** Why there is no token now. */
+export function noToken(core: Core): TokenError {
+  const decision = decideNow(core);
+  const why = whyNoToken(decision, core);
+  return typeof why === 'string' ? new TokenError(why, explain?.noToken(why, decision, core)) : why;
+}
+
+/**
+ * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
+ *
+ * @param isEmitted  false to emit no event, because the first failure of this series was emitted.
+ */
+export function reportError(core: Core, error: TokenError, isEmitted = true): void {
+  if (core.isClosed) return;
+  core.lastError = error;
+  core.log(error);
+  if (isEmitted) core.events.emit('error', error);
+}
+
+/** Start an attempt. Resolves when it has ended, with its error if it failed. */
+function startAttempt(core: Core, plan: Plan): Promise<TokenError | undefined> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const { record } = core.records.view;
+  const attempt = { plan, generation: record.generation, startedAt: core.now() };
+  core.controller = controller;
+  core.attempt = attempt;
+  const pause = drawPause(core.settings);
+  // The previous attempt may be void, but still hold the Web Lock.
+  core.ended = core.ended
+    .then(() => runAttempt(core, plan, record, signal, pause))
+    // Reading a value that `provide` or `fetch` threw or returned may itself throw.
+    .catch((): Outcome => {
+      const code = plan.kind === 'provide' ? 'provide_failed' : 'network';
+      return { error: new TokenError(code, explain?.unreadable(plan.kind)) };
+    })
+    .then((outcome) => {
+      if (core.attempt === attempt) core.attempt = undefined;
+      // No caller waits for an aborted attempt.
+      if (!signal.aborted) noteOutcome(core, plan, outcome, pause);
+      reconcile(core);
+      return signal.aborted ? undefined : outcome.error;
+    })
+    // After a time-out, the request is still running.
+    .finally(() => controller.abort());
+  return core.ended;
+}
+
+/** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
+function noteOutcome(core: Core, plan: Plan, { error, otherTabUntil = 0, isNobody }: Outcome, pause: Pause): void {
+  core.otherTabUntil = otherTabUntil;
+  if (isNobody) core.provideResult = 'nobody';
+  const isFresh = !error && decideNow(core).state.phase === 'fresh';
+  const isRefused = !!error && isRefusal(plan, error);
+  if (isFresh) core.fruitless = 0;
+  else if (!otherTabUntil && !isRefused) core.fruitless++;
+  const waits = (error && !isRefused) || core.fruitless > FREE_ATTEMPTS;
+  core.waitUntil = waits ? core.now() + pause(core.fruitless) : 0;
+  if (!error) return;
+  const isEmitted = isRefused || !attemptError(core);
+  if (plan.kind === 'provide') core.provideResult = 'failed';
+  // Last, because a logger may supply another set.
+  reportError(core, error, isEmitted);
+}
+
+/** Read the stored record again, then reconcile. */
+export async function readAgain(core: Core): Promise<void> {
+  if (!isActive(core)) return;
+  await core.records.read();
+  core.otherTabUntil = 0;
+  reconcile(core);
+}
+
+/** The page is shown, restored, thawed or online again: it tries again soon. */
+export function wake(core: Core): void {
+  const { records } = core;
+  const now = core.now();
+  // The channel was closed when the page was left: connect again.
+  if (core.isAway) core.tabs.notify();
+  // A browser may suspend a hidden page without an event, and the page then misses messages.
+  // The clock may have been set back meanwhile.
+  const wasHidden = core.hiddenAt > 0 && Math.abs(now - core.hiddenAt) > SHORT_ABSENCE_MS;
+  if (core.isAway || wasHidden) records.loseTrack();
+  core.isAway = false;
+  core.hiddenAt = 0;
+  const tryAt = now + Math.random() * WAKE_SPREAD_MS;
+  core.waitUntil = Math.min(core.waitUntil, tryAt);
+  void readAgain(core);
+  const soon = wokeUp(tryAt);
+  const record = records.latest();
+  if (soon(record) !== record) void records.change(soon).then(() => reconcile(core));
+}
+
+/** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */
+export function leave(core: Core): void {
+  core.records.loseTrack();
+  core.isAway = true;
+  void disconnect(core);
+}
+
+/**
+ * The page is away or closed: give up the attempt in progress, then release channel and connection. A logout that is being written,
+ * and the end of the attempt, reach the other tabs first.
+ */
+export async function disconnect(core: Core): Promise<void> {
+  const { records } = core;
+  core.controller?.abort();
+  reconcile(core);
+  await core.ended;
+  await records.idle();
+  await records.isConfirmed();
+  if (!core.isAway && !core.isClosed) return;
+  records.release();
+  core.tabs.disconnect();
+}

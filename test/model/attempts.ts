@@ -1,0 +1,160 @@
+/**
+ * The checker of attempts: refresh requests and calls of `provide` of all tabs together. One at a time, because both need the
+ * lease in the record; after failures only after a pause, which they share; and never in a loop.
+ *
+ * It observes sessions from outside, and reads what they say of themselves in `state.next`.
+ */
+
+import type { NextStep } from '../../src/session/index.ts';
+import type { ExpectedState } from './expected-state.ts';
+import type { Setup } from './invariants.ts';
+import type { Tab } from './tab.ts';
+import { DAY, MINUTE, type Time } from './time.ts';
+
+/** Attempts that all tabs together may make in half an hour in which none can succeed. */
+const OUTAGE_BUDGET = 15;
+const OUTAGE_WINDOW_MS = 30 * MINUTE;
+/** More new sets than this within the window are a loop, and so are more attempts. */
+const LOOP_SETS = 3;
+const LOOP_ATTEMPTS = 12;
+const LOOP_WINDOW_MS = 5 * MINUTE;
+/** The pause after a failure, by the defaults of the session, ms. */
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 300_000;
+
+export type AttemptKind = 'refresh' | 'provide';
+
+export interface Attempt {
+  readonly kind: AttemptKind;
+  readonly tab: Tab;
+  /** By the true time, epoch ms. */
+  readonly at: number;
+  /** Position in the order of everything that happens in a profile. */
+  readonly seq: number;
+  /** Whose retry state it counts for: a tab's, or -1 for the tabs that share a store. */
+  readonly owner: number;
+  /** Whether the page has the answer, has given up, or is gone. */
+  readonly isOver: () => boolean;
+  /** Whether the page gave it up before its time limit: it was left or closed, or the set was replaced. */
+  isGivenBack: boolean;
+}
+
+export const createAttempts = (
+  setup: Setup,
+  time: Time,
+  next: () => number,
+  tabs: readonly Tab[],
+  expected: ExpectedState,
+  isStorageSlow: () => boolean,
+  conditions: { readonly wasSkewed: boolean; readonly wasSet: boolean; readonly isLockSeized: boolean },
+  fault: (what: string) => void,
+) => {
+  const attempts: Attempt[] = [];
+  /** New sets that pages received. */
+  const fetched: { readonly at: number; readonly owner: number }[] = [];
+  /** When something happened that may cause attempts beyond the budget: operations, faults of storage, pages that end. */
+  const extraAt: number[] = [];
+  /** Since when no attempt of a kind can succeed. */
+  const failingSince: { [kind in AttemptKind]?: number | undefined } = {};
+  /** When the retry state was last reset for certain. */
+  let resetSeq = 0;
+  /** The instant to which a wake-up has shortened the pause, unless the retry state may have been reset since. */
+  let wokenAt: number | undefined;
+  const isRecent = (at: number) => at > time.nowMs - LOOP_WINDOW_MS;
+  const ownerOf = (tab: Tab) => (tab.isAlone ? tab.id : -1);
+
+  /** Whether the lease in the record keeps a tab from an attempt while another one is in flight. */
+  const isKeptBy = (other: Attempt, tab: Tab): boolean =>
+    // Both can run, and share a store that answers.
+    !other.tab.isHalted &&
+    !other.tab.page.areTimersStopped &&
+    !other.tab.isAlone &&
+    !tab.isAlone &&
+    !isStorageSlow() &&
+    // A lease depends on a common clock, also under a Web Lock, which only proves that the tab of a lease is gone.
+    !conditions.wasSet &&
+    // It ends with any operation, also one that the other tab does not know of yet.
+    !expected.hasUnseen(other.tab, other.seq, setup.channel === 'works');
+
+  return {
+    /** A page makes an attempt. */
+    begin: (kind: AttemptKind, tab: Tab, isOver: () => boolean): Attempt => {
+      const attempt = { kind, tab, at: time.nowMs, seq: next(), owner: ownerOf(tab), isOver, isGivenBack: false };
+      for (const other of attempts)
+        if (!other.isOver() && !other.tab.page.isGone && (other.tab === tab || isKeptBy(other, tab)))
+          fault(`tab ${tab.id}: ${kind} while ${other.kind} of tab ${other.tab.id} is in flight`);
+      attempts.push(attempt);
+      const recent = attempts.filter(({ owner, at }) => owner === attempt.owner && isRecent(at)).length;
+      if (recent > LOOP_ATTEMPTS + 4 * extraAt.filter(isRecent).length) fault(`${recent} attempts within five minutes`);
+      return attempt;
+    },
+    /** The page has aborted an attempt that is not over. */
+    abort: (attempt: Attempt) => {
+      attempt.isGivenBack = time.nowMs < attempt.at + attempt.tab.timeoutMs;
+    },
+    /** A page has received a new set. `isMisled`: it has expired, as far as the page can know. */
+    noteSet: (tab: Tab, isMisled: boolean) => {
+      const owner = ownerOf(tab);
+      fetched.push({ at: time.nowMs, owner });
+      const recent = fetched.filter((one) => one.owner === owner && isRecent(one.at));
+      if (!isMisled && recent.length > LOOP_SETS + extraAt.filter(isRecent).length)
+        fault(`${recent.length} sets fetched within five minutes`);
+    },
+    /** A tab has emitted a token that it has brought itself: the retry state has been reset. */
+    noteReset: (tab: Tab) => {
+      wokenAt = undefined;
+      if (!tab.isAlone) resetSeq = next();
+    },
+    /** The retry state may have been reset. */
+    noteChange: () => {
+      wokenAt = undefined;
+    },
+    /** A tab has said what it does next. */
+    onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
+      if (tab.isAlone || isStorageSlow() || conditions.wasSet || at === undefined) return;
+      if (reason === 'other_tab' && setup.locks === 'works' && !conditions.isLockSeized) {
+        if (tabs.every((other) => other === tab || other.page.goneAt < startedAt))
+          fault(`tab ${tab.id} waits for another tab though all others are gone`);
+      }
+      if (reason === 'back_off') {
+        const made = attempts.filter(({ seq, isGivenBack }) => seq > resetSeq && !isGivenBack).length;
+        const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (made - 1));
+        if (at > time.nowMs + longestMs)
+          fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);
+      }
+      if (reason === 'woken') {
+        if (wokenAt !== undefined && wokenAt !== at && at < wokenAt + DAY)
+          fault(`tab ${tab.id}: the pause is shortened for a second time`);
+        wokenAt = at;
+      }
+    },
+    /** Allow attempts beyond the budget: an operation, a fault of storage, or a page that ends may cause some. */
+    allowExtra: () => {
+      wokenAt = undefined;
+      extraAt.push(time.nowMs);
+    },
+    /** Attempts of a kind cannot succeed from now on, or can again. */
+    setFailing: (kind: AttemptKind, isFailing: boolean) => {
+      failingSince[kind] = isFailing ? (failingSince[kind] ?? time.nowMs) : undefined;
+    },
+    /** Check the budget of each kind, and of both together. */
+    check: () => {
+      for (const kinds of [['refresh'], ['provide'], ['refresh', 'provide']] as const) {
+        const since = Math.max(...kinds.map((kind) => failingSince[kind] ?? Number.POSITIVE_INFINITY));
+        const from = Math.max(since + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
+        const excused = extraAt.filter((at) => at > from - MINUTE).length;
+        const made = new Map<number, number>();
+        // What is given back is no failure. It takes a page that is left, or an operation.
+        for (const { at, owner, kind, isGivenBack } of attempts)
+          if (at > from && !isGivenBack && (kinds as readonly AttemptKind[]).includes(kind))
+            made.set(owner, (made.get(owner) ?? 0) + 1);
+        for (const [owner, calls] of made)
+          if (calls > OUTAGE_BUDGET + 4 * excused)
+            fault(
+              `${calls} attempts in half an hour of outage (${kinds.join(' and ')}, ${excused} excused${owner < 0 ? '' : `, of tab ${owner} alone`})`,
+            );
+      }
+    },
+  };
+};
+export type Attempts = ReturnType<typeof createAttempts>;
