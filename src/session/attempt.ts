@@ -46,6 +46,8 @@ export interface Outcome {
   readonly otherTabUntil?: number;
   /** `provide` said that nobody is signed in. */
   readonly isNobody?: boolean;
+  /** The tab had the lease. */
+  readonly wasMade?: boolean;
 }
 
 /**
@@ -75,7 +77,7 @@ export function runAttempt(
     const { change, ...outcome } = await ask(context, plan, claimed, signal, pause).catch((thrown) => {
       const error = thrown instanceof TokenError ? thrown : failure(plan, thrown);
       if (plan.kind === 'provide') explain?.warnIfNoSet('provide', error);
-      return { change: attemptFailed(plan, error, pause, now()), error };
+      return { change: attemptFailed(plan, error, pause, now()), error, isNobody: false };
     });
     // An attempt that nobody waits for does not count.
     const counted = signal.aborted ? UNCHANGED : change;
@@ -83,7 +85,8 @@ export function runAttempt(
     const { after } = await records.change(attemptEnded(claimed, counted, isFailure), { cause: plan.kind });
     // Other tabs may wait for the end of this attempt.
     tabs.notify();
-    return isSameSet(after, claimed) || isFailure ? outcome : {};
+    const isNobody = outcome.isNobody === true && isSameSet(after, claimed);
+    return { ...outcome, isNobody, wasMade: true };
   });
 }
 

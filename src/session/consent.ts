@@ -7,7 +7,7 @@
 
 import { TokenError } from '../token/errors.ts';
 import { explain } from './explain/entry.ts';
-import { type Core, disconnect, noToken, readAgain, reconcile, reportError } from './reconcile.ts';
+import { type Core, disconnect, noToken, readAgain, reconcile, reportError, setPage } from './reconcile.ts';
 import { type Change, erased, renderedFor } from './rules/record.ts';
 import type { ChangeOptions } from './shown-record.ts';
 
@@ -100,9 +100,9 @@ async function reportGate(
 function setConsent(core: Core, isGranted: boolean): Promise<void> | undefined {
   const before = core.consent;
   if (core.isClosed) return undefined;
-  if (before && !isGranted) core.emitted = {};
+  if (before && !isGranted) setPage(core, { emitted: {} });
   const erasing = before && !isGranted ? commit(core, erased, ERASURE).catch(() => {}) : undefined;
-  core.consent = isGranted;
+  setPage(core, { consent: isGranted });
   if (isGranted && !before) {
     // Other tabs may have changed the record meanwhile.
     core.records.loseTrack();

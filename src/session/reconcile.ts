@@ -46,6 +46,11 @@ const WAKE_SPREAD_MS = 2_000;
 /** A page that was hidden for no longer than this has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
+/** Change what only this page knows. */
+export function setPage(core: Page, change: Partial<Page>): void {
+  Object.assign(core, change);
+}
+
 export function decideNow(core: Core): Decision {
   return decide(core.records.view, core, core.now());
 }
@@ -63,6 +68,9 @@ export function reconcile(core: Core): void {
   if (isVoid) core.attempt = undefined;
   const decision = decideNow(core);
   const { due, isSettled } = decision;
+  // A set that stays fresh ends the page's own pause, whoever brought it.
+  if (isSettled && decision.state.phase === 'fresh' && core.now() >= core.waitUntil)
+    core.fruitless = core.waitUntil = 0;
   if (due) void startAttempt(core, due);
   const isAwaited = core.callers > 0 && decision.isTokenExpected;
   core.pageWatch.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
@@ -134,7 +142,7 @@ function startAttempt(core: Core, plan: Plan): Promise<TokenError | undefined> {
     // Reading a value that `provide` or `fetch` threw or returned may itself throw.
     .catch((): Outcome => {
       const code = plan.kind === 'provide' ? 'provide_failed' : 'network';
-      return { error: new TokenError(code, explain?.unreadable(plan.kind)) };
+      return { error: new TokenError(code, explain?.unreadable(plan.kind)), wasMade: true };
     })
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
@@ -149,15 +157,18 @@ function startAttempt(core: Core, plan: Plan): Promise<TokenError | undefined> {
 }
 
 /** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(core: Core, plan: Plan, { error, otherTabUntil = 0, isNobody }: Outcome, pause: Pause): void {
+function noteOutcome(
+  core: Core,
+  plan: Plan,
+  { error, otherTabUntil = 0, isNobody, wasMade }: Outcome,
+  pause: Pause,
+): void {
   core.otherTabUntil = otherTabUntil;
   if (isNobody) core.provideResult = 'nobody';
-  const isFresh = !error && decideNow(core).state.phase === 'fresh';
   const isRefused = !!error && isRefusal(plan, error);
-  if (isFresh) core.fruitless = 0;
-  else if (!otherTabUntil && !isRefused) core.fruitless++;
-  const waits = (error && !isRefused) || core.fruitless > FREE_ATTEMPTS;
-  core.waitUntil = waits ? core.now() + pause(core.fruitless) : 0;
+  const isFruitless = !!error || decideNow(core).state.phase !== 'fresh';
+  if (wasMade && isFruitless && !isNobody && !isRefused) core.fruitless++;
+  if ((error && !isRefused) || core.fruitless > FREE_ATTEMPTS) core.waitUntil = core.now() + pause(core.fruitless);
   if (!error) return;
   const isEmitted = isRefused || !attemptError(core);
   if (plan.kind === 'provide') core.provideResult = 'failed';

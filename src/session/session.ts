@@ -26,6 +26,7 @@ import {
   readAgain,
   reconcile,
   reportError,
+  setPage,
   wake,
 } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
@@ -124,7 +125,7 @@ function createCore(options: SessionOptions): Core {
       onSeen: (...seen) => {
         const changes = recordChanged(core, ...seen);
         if (changes.cause === 'tab') follow();
-        Object.assign(core, changes);
+        setPage(core, changes);
       },
       onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
     }),
@@ -141,8 +142,7 @@ function createCore(options: SessionOptions): Core {
 }
 
 function close(core: Core): void {
-  core.isClosed = true;
-  core.attempt = undefined;
+  setPage(core, { isClosed: true, attempt: undefined });
   core.pageWatch.close();
   releaseCalls(core, noToken(core));
   void disconnect(core);
@@ -177,7 +177,7 @@ async function supply(core: Core, input: unknown, user = core.user): Promise<voi
 /** Note the user of the page. A set that was rendered for another one is no longer offered. */
 function setUser(core: Core, user: string | undefined): void {
   if (user !== core.user) core.rendered = undefined;
-  core.user = user;
+  setPage(core, { user });
 }
 
 /** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
@@ -204,13 +204,13 @@ async function getToken(core: Core, timeoutMs: number): Promise<string> {
     if (!token && !isTokenExpected) throw noToken(core);
     return token;
   };
-  core.callers++;
+  setPage(core, { callers: core.callers + 1 });
   try {
     return await waitFor(core, timeoutMs, 'getToken', check);
   } catch (error) {
     throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
   } finally {
-    core.callers--;
+    setPage(core, { callers: core.callers - 1 });
   }
 }
 
@@ -218,10 +218,9 @@ async function refreshNow(core: Core): Promise<void> {
   const { records } = core;
   await records.idle();
   const { record: before } = records.view;
-  core.provideResult = undefined;
-  core.isForced = true;
+  setPage(core, { provideResult: undefined, isForced: true });
   reconcile(core);
-  core.isForced = false;
+  setPage(core, { isForced: false });
   const { attempt } = core;
   if (!attempt) throw noToken(core);
   const error = await core.ended;

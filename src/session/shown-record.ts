@@ -160,13 +160,12 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   let onTheWay: readonly Change[] = [];
   /** One read that waits for its turn is enough for any number of messages. */
   let queuedRead: Promise<void> | undefined;
-  /** Whether the host's calls so far are confirmed in the given store; see {@link eraseFailed}. */
-  let confirmed = Promise.resolve(true);
+  /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
+  let erasing: Promise<boolean> | undefined;
   // Until a page that was away has looked again, its user may have logged out in another tab.
   const access = createAccess(given, () => lastSeen && (isCurrent ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
   const latest = () => onTheWay.reduce(changed, lastSeen ?? empty);
-
   // Without a cause, another tab wrote the record.
   const see = (record: SessionRecord, isOutdated: boolean, cause: Cause | undefined) => {
     const before = lastSeen;
@@ -192,7 +191,7 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
     },
     latest,
     idle: access.idle,
-    isConfirmed: () => confirmed,
+    isConfirmed: async () => (await erasing) !== false,
     /** The store may change without a message from now on. */
     loseTrack: () => {
       isCurrent = false;
@@ -207,7 +206,8 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
       const { before, after, isOutdated } = await changeStored(access, empty, by, mayWrite);
       if (isHost) onTheWay = onTheWay.slice(1);
       if (mayWrite()) see(after, isOutdated, after === before ? undefined : cause);
-      if (isHost && access.store !== given) confirmed = confirmed.then(() => eraseFailed(given, baseUrl));
+      if (isHost && access.store !== given)
+        erasing ??= eraseFailed(given, baseUrl).finally(() => void (erasing = undefined));
       return { before, after };
     },
   };

@@ -53,7 +53,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
         (record) =>
           attemptClaimed(record, ...attempt)(record),
     })),
-    /sends a (set that is due only|refresh token again)/,
+    /sends a (set that is due only|refresh token again)|sets fetched/,
   ],
   [
     'a lease keeps nobody out',
@@ -212,7 +212,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
         (record) =>
           attemptEnded({ ...sent, generation: record.generation }, ...outcome)(record),
     })),
-    /after an opt-out/,
+    /after an opt-out|in flight/,
     // Without messages, a page does not abort a request for a set that another page has replaced.
     { channel: 'missing' },
   ],
@@ -343,12 +343,12 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     'a page that is rendered for another user ends nothing',
     'wild',
     alterModule('record', () => ({ renderedFor: () => (record) => record })),
-    /superseded by clear/,
+    /superseded by clear|no token, though set/,
     { hasLabels: true },
   ],
   [
     'a set that is rendered into a page counts whenever it ends',
-    'wild',
+    'close',
     alterModule('record', ({ renderedFor }) => ({
       renderedFor:
         (...rendered) =>
@@ -383,7 +383,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
         return createShownRecord(baseUrl, { ...store, update }, owner);
       },
     })),
-    /a token is emitted that was never written/,
+    /a token is emitted that was never written|shows a token/,
     { hostStoreFaults: ['makes no call'], hasStorage: true },
   ],
 ];

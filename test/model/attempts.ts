@@ -46,7 +46,7 @@ export const createAttempts = (
   tabs: readonly Tab[],
   expected: ExpectedState,
   isStorageSlow: () => boolean,
-  conditions: { readonly wasSkewed: boolean; readonly wasSet: boolean; readonly isLockSeized: boolean },
+  conditions: { readonly wasSet: boolean; readonly sleptSeq: number; readonly isLockSeized: boolean },
   fault: (what: string) => void,
 ) => {
   const attempts: Attempt[] = [];
@@ -71,8 +71,9 @@ export const createAttempts = (
     !other.tab.isAlone &&
     !tab.isAlone &&
     !isStorageSlow() &&
-    // A lease depends on a common clock, also under a Web Lock, which only proves that the tab of a lease is gone.
+    // A lease depends on a common clock, and ends while the device sleeps. A Web Lock only proves that the tab of a lease is gone.
     !conditions.wasSet &&
+    other.seq > conditions.sleptSeq &&
     // It ends with any operation, also one that the other tab does not know of yet.
     !expected.hasUnseen(other.tab, other.seq, setup.channel === 'works');
 
@@ -100,7 +101,7 @@ export const createAttempts = (
       if (!isMisled && recent.length > LOOP_SETS + extraAt.filter(isRecent).length)
         fault(`${recent.length} sets fetched within five minutes`);
     },
-    /** A tab has emitted a token that it has brought itself: the retry state has been reset. */
+    /** A tab has brought a fresh token: the retry state has been reset. */
     noteReset: (tab: Tab) => {
       wokenAt = undefined;
       if (!tab.isAlone) resetSeq = next();
@@ -117,7 +118,9 @@ export const createAttempts = (
           fault(`tab ${tab.id} waits for another tab though all others are gone`);
       }
       if (reason === 'back_off') {
-        const made = attempts.filter(({ seq, isGivenBack }) => seq > resetSeq && !isGivenBack).length;
+        // Without a channel, a tab may not know that another one has reset it.
+        const since = setup.channel === 'works' ? resetSeq : 0;
+        const made = attempts.filter(({ seq, isGivenBack }) => seq > since && !isGivenBack).length;
         const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (made - 1));
         if (at > time.nowMs + longestMs)
           fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);

@@ -17,6 +17,8 @@ import { DAY, START, type Time } from './time.ts';
 
 /** Tolerated error of a clock, ms: an answer may take ten seconds, and the Date header has a resolution of one. */
 const CLOCK_TOLERANCE_MS = 12_000;
+/** No more faults of a run are reported. */
+export const MOST_FAULTS = 5;
 /** Running time of a tab after which an operation without a promise has taken effect, ms. */
 export const SETTLED_MS = 4_000;
 
@@ -73,7 +75,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   let wrong = 0;
   const fault = (what: string) => {
     if (what.includes(' shows a token')) wrong++;
-    if (faults.length < 5) faults.push(`${what} (+${Math.round(time.nowMs - START)} ms)`);
+    if (faults.length < MOST_FAULTS) faults.push(`${what} (+${Math.round(time.nowMs - START)} ms)`);
   };
 
   /** Conditions of the profile, reported by `profile.ts`. */
@@ -83,6 +85,8 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     wasSkewed: false,
     /** Whether the clock has been set. */
     wasSet: false,
+    /** When the device last slept, as a position in the order of everything. */
+    sleptSeq: 0,
     /** Whether a script that is no session has taken the lock for ever. */
     isLockSeized: false,
     /** Number of calls of `refresh()` that have not settled, and when the last one did. */

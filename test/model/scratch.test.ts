@@ -20,6 +20,7 @@ const ALL = [
   ['wild', { lifetimes: { identityExpires: 600, refreshFrom: 300, refreshExpires: 1800 } }],
   ['close', {}],
   ['close', { hasProvide: true }],
+  ['close', { hostStoreFaults: ['lies'], hasStorage: true }],
   ['again', { channel: 'works' }],
   ['again', { channel: 'missing' }],
   ['absence', {}],

@@ -33,8 +33,8 @@ export interface TabOptions {
   readonly timeoutMs?: number | undefined;
   /** The page brings a store of its own, whose changes fail in these ways. */
   readonly hostStoreFaults?: readonly HostStoreFault[] | undefined;
-  /** Called when that store fails; `isNew`: it does not go on lying. */
-  readonly onStoreFault: (isNew: boolean) => void;
+  /** Called when that store fails; `isLie`: by pretending to store. */
+  readonly onStoreFault: (isLie: boolean) => void;
   /** Called when the page calls `provide`, and when it aborts that call. */
   readonly onAsk: (tab: Tab, isOver: () => boolean) => Attempt;
   readonly onAskAborted: (attempt: Attempt) => void;
@@ -44,7 +44,7 @@ export interface TabOptions {
   readonly onWrite: (tab: Tab, text: string) => void;
   /** Called with each violation. */
   readonly onFault: (what: string) => void;
-  /** Called when the tab emits a token that it has brought itself. */
+  /** Called when the tab emits a token that it has brought itself, and that is not due yet. */
   readonly onOwnToken: (tab: Tab) => void;
   /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
@@ -141,11 +141,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const { random } = environment;
   const hostStore = (faults: readonly HostStoreFault[]) =>
     createHostStore(code.indexedDbStore('model'), random, faults, {
-      onFault: () => options.onStoreFault(true),
+      onFault: () => options.onStoreFault(false),
       onChange: (isLie) => {
         isLying = isLie;
         hasLied ||= isLie;
-        if (isLie) options.onStoreFault(false);
+        if (isLie) options.onStoreFault(true);
       },
     });
   /** Ask the publisher's server. */
@@ -249,7 +249,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
 
   const handlers = {
     token: ({ advertisingToken, expiresAt, cause }: SessionEvents['token']) => {
-      if (cause !== 'tab' && cause !== 'load') options.onOwnToken(tab);
+      if (cause !== 'tab' && cause !== 'load' && session.state.phase === 'fresh') options.onOwnToken(tab);
       if (advertisingToken === emittedToken) fault('the same token is emitted twice');
       emittedToken = lastToken = advertisingToken;
       isOptOutEmitted = isExpiryEmitted = isTokenWithdrawn = false;

@@ -59,8 +59,8 @@ export interface Time {
   requeue(task: Task): void;
   /** Let the next task wait for work outside virtual time, such as the operator's answer. */
   outside<T>(work: Promise<T>): Promise<T>;
-  /** Advance by `ms`. Rejects if tasks form a loop. */
-  advance(ms: number): Promise<void>;
+  /** Advance by `ms`, or until `isOver`. Rejects if tasks form a loop. */
+  advance(ms: number, isOver?: () => boolean): Promise<void>;
   /** Wait for all promise callbacks and outside work at this instant. */
   turn(): Promise<void>;
   /** Let the device sleep for `ms`: tasks are shifted by `ms` if `shifting`, else those that fell due run at once afterwards. */
@@ -161,7 +161,7 @@ export const createTime = (startAt: number): Time => {
       return work.finally(() => working--);
     },
     turn,
-    advance: (ms) => {
+    advance: (ms, isOver = () => false) => {
       const end = nowMs + ms;
       const most = steps + MOST_IN_SPAN + (ms / 60_000) * MOST_IN_MINUTE;
       return new Promise<void>((resolve, reject) => {
@@ -175,8 +175,8 @@ export const createTime = (startAt: number): Time => {
             reject(new Error(`a busy loop: ${MOST_IN_SPAN} tasks in ${nowMs - end + ms} ms`));
             return;
           }
-          if (!heap.length || heap[0]!.at > end) {
-            nowMs = end;
+          if (!heap.length || heap[0]!.at > end || isOver()) {
+            if (!isOver()) nowMs = end;
             turn().then(resolve);
             return;
           }

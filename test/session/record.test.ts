@@ -159,6 +159,6 @@ test('the record contains the set, generation, times, clock offset and operator,
   const empty = { v, baseUrl, offsetMs, receivedAt: 0, clearedAt: Date.now() };
   expect(await store.read()).toEqual({ ...empty, generation: 2, acceptedUntil });
   await session.setTokens({ status: 'optout' });
-  expect(await store.read()).toEqual({ ...empty, generation: 3, acceptedUntil: 0, optedOut: true });
+  expect(await store.read()).toEqual({ ...empty, generation: 3, acceptedUntil, optedOut: true });
   fixture.close();
 });

@@ -59,9 +59,8 @@ export function decide(view: View, page: Page, now: number): Decision {
   const { reason } = next ?? {};
   // More instants than needed do no harm.
   const changes = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - offsetMs);
-  const wakes = [...changes, next?.at, page.otherTabUntil, retry && retry.countedAt + DAY_MS];
-  const awaited =
-    reason === 'storage' ? reason : reason === 'in_progress' ? (page.attempt?.plan ?? due)?.kind : undefined;
+  const wakes = [...changes, next?.at ?? 0, page.otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
+  const awaited = reason === 'storage' ? reason : reason === 'in_progress' ? (next?.action as Plan['kind']) : undefined;
   return {
     record,
     isForeign,
@@ -70,10 +69,8 @@ export function decide(view: View, page: Page, now: number): Decision {
     isSettled,
     need,
     due,
-    isTokenExpected: !!reason && (EXPECTED.includes(reason) || (reason === 'consent' && page.consent === undefined)),
-    wakeAt: isSettled
-      ? Math.min(...wakes.filter((instant = 0) => instant > now).map(Number))
-      : Number.POSITIVE_INFINITY,
+    isTokenExpected: !!reason && (EXPECTED.includes(reason) || page.consent === undefined),
+    wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : Number.POSITIVE_INFINITY,
     state: {
       phase,
       refreshAt,

@@ -49,7 +49,10 @@ export interface Page {
   isForced: boolean;
   /** Another tab has the lease until then. */
   otherTabUntil: number;
-  /** Attempts of this page in a row without a fresh set, and its own pause after them: the record of a store that lies has none. */
+  /**
+   * Attempts of this page in a row without a fresh set, and its own pause after them: the record of a store that lies has none. They
+   * end with a set of the host, or with one that is still fresh after the pause.
+   */
   fruitless: number;
   waitUntil: number;
   /** Where the current set came from, for the next `token` event. */

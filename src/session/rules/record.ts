@@ -101,9 +101,9 @@ export function loggedOut(now: number, forget = false): Change {
   });
 }
 
-/** The user has opted out at `now`: erase everything, and keep a tombstone. */
+/** The user has opted out at `now`: as a logout, and a tombstone stays. */
 export function optedOut(now: number): Change {
-  return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
+  return (record) => ({ ...loggedOut(now)(record), optedOut: true });
 }
 
 /** Log out at `now`, because `user` has signed in. With a label, the record waits for the set of that user. */
@@ -138,7 +138,8 @@ export function setByHost(set: TokenSet, now: number, user?: string): Change {
  * opt-out.
  */
 export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Change {
-  return (record) => setByHost(set, now, user)({ ...record, optedOut: undefined });
+  const supplied = setByHost(set, now, user);
+  return (record) => supplied(record.optedOut ? { ...record, optedOut: undefined } : record);
 }
 
 /**
@@ -207,13 +208,14 @@ function areNumbers(given: object, ...names: string[]): boolean {
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const empty = emptyRecord(baseUrl);
   try {
+    const { v, baseUrl: storedUrl } = ownMembers(stored);
     const record = ownMembers<SessionRecord>({ ...empty, ...(stored as object) });
     const set = record.set && readTokenSet(record.set, true);
     const lease = record.lease && ownMembers<Lease>(record.lease);
     const retry = record.retry && ownMembers<RetryState>(record.retry);
     const isSound =
-      record.v === 2 &&
-      record.baseUrl === baseUrl &&
+      v === 2 &&
+      storedUrl === baseUrl &&
       areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
       (!lease || areNumbers(lease, 'at', 'ms')) &&
       (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));

@@ -51,17 +51,16 @@ export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean
   return kind === 'refresh' && status < 500 && !TEMPORARY.includes(status);
 }
 
-/**
- * Tell whether an instant is recent: less than `ms` ago, and not in the future, which would show that a clock was set back. A change
- * may wait for the store, so another tab may have written an instant that is a little later than `now`.
- */
-function isRecent(at: number, ms: number, now: number): boolean {
-  return now + CLOCK_TOLERANCE_MS >= at && now < at + Math.min(ms, DAY_MS);
-}
-
 /** The retry state, if it still counts at `now`. */
 export function currentRetry({ retry }: SessionRecord, now: number): RetryState | undefined {
-  return retry && isRecent(retry.countedAt, DAY_MS, now) ? retry : undefined;
+  if (!retry || !(now < retry.countedAt + DAY_MS)) return undefined;
+  // One from the future shows that the clock was set back: nobody knows how long to wait, but the attempts count.
+  return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0 } : retry;
+}
+
+/** Tell whether an instant lies ahead. Another tab may write one that is a little later than `now` while a change waits for the store. */
+function isFuture(at: number, now: number): boolean {
+  return at > now + CLOCK_TOLERANCE_MS;
 }
 
 /** Tell whether the service has refused the set so often that a new one is needed. */
@@ -90,7 +89,8 @@ export function drawPause({ firstMs, maxMs }: BackOff): Pause {
 
 /** Tell whether another tab has the lease. `hasLock`: this tab has the Web Lock. */
 export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
-  return !!lease && !(hasLock && lease.isLocked) && isRecent(lease.at, lease.ms, now);
+  if (!lease || (hasLock && lease.isLocked)) return false;
+  return !isFuture(lease.at, now) && now < lease.at + Math.min(lease.ms, DAY_MS);
 }
 
 /**
@@ -100,7 +100,7 @@ export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean
 export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): Change {
   return (record) => {
     const now = lease.at;
-    const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended);
+    const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended && !record.optedOut);
     // Not `now < startOf(...)`: the host's `now` may return NaN.
     const isDue = now >= startOf(plan, currentRetry(record, now));
     return isOver || !isDue || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
@@ -143,7 +143,7 @@ export function attemptFailed(plan: Plan, error: TokenError, pause: Pause, now: 
   };
 }
 
-/** A page woke up or came online: the next attempt may start at `at`, unless the service asked for the pause. */
+/** A page woke up or came online: the next attempt may start at `at`, unless the service asked for the pause or refused the set. */
 export function wokeUp(at: number): Change {
   return (record) => {
     const { retry } = record;
@@ -175,7 +175,7 @@ export function provideAnswered(
     if (answer === 'optout') return optedOut(now)(record);
     const after = setByHost(answer, now, user ?? record.user)(record);
     // A set that is due soon may be one that the service refuses.
-    const isFresh = after !== record && phaseOf(after, now + after.offsetMs + DUE_ON_ARRIVAL_MS) === 'fresh';
+    const isFresh = phaseOf(after, now + after.offsetMs + DUE_ON_ARRIVAL_MS) === 'fresh';
     return { ...after, retry: isFresh ? undefined : { ...fruitless(record, pause, now), refusals: 0 } };
   };
 }
@@ -199,7 +199,9 @@ export function refreshAnswered(
     // A set that was held back behind a tombstone is refused: attempts with such sets count together.
     const retry = fruitless(record, pause, now);
     if (result === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
-    if (result === 'ended') return record.optedOut ? { ...record, retry, set: undefined } : { ...record, ended: true };
+    if (result === 'ended' && record.optedOut) return { ...record, retry, set: undefined };
+    // `provide` may be asked at once, even if the page called `refresh()` during a pause.
+    if (result === 'ended') return { ...record, ended: true, retry: record.retry && { ...record.retry, waitUntil: 0 } };
     const arrived = onArrival(result, sent.lease?.at ?? now, now, dateMs);
     return {
       ...record,

@@ -71,7 +71,7 @@ describe('an erasure', () => {
     ['by logout notes when, and which sets are known', full, loggedOut(DUE), erasedFull(known)],
     ['by logout with `forget` drops what is known', full, loggedOut(DUE, true), erasedFull({})],
     ['by logout counts again', bare({ clearedAt: 5 }), loggedOut(DUE), bare({ generation: 2, clearedAt: DUE })],
-    ['by opt-out leaves a tombstone', record(busy), optedOut(DUE), erasedFull({ offsetMs: 0 })],
+    ['by opt-out leaves a tombstone', record(busy), optedOut(DUE), erasedFull({ ...known, offsetMs: 0 })],
     ['by sign-in waits for the user', full, signedIn('b', DUE), erasedFull({ ...known, user: 'b' })],
     ['by sign-in of the same user ends the set, too', full, signedIn('a', DUE), erasedFull({ ...known, user: 'a' })],
     ['by sign-in without a label waits for nobody', full, signedIn(undefined, DUE), erasedFull(known)],

@@ -57,16 +57,15 @@ test.each<readonly [sentence: string, plan: Plan, status: number | undefined, ex
 ])('a refusal: status %s', (_, plan, status, expected) => expect(isRefusal(plan, failure(status))).toBe(expected));
 
 describe('the retry state', () => {
-  const state = retry({ countedAt: DUE });
-  test.each<readonly [sentence: string, state: RetryState | undefined, now: number, counts: boolean]>([
-    ['counts from its instant', state, DUE, true],
-    ['counts for a day', state, DUE + DAY - 1, true],
-    ['is void a day later', state, DUE + DAY, false],
-    ['counts before its instant, because clocks differ a little', state, DUE - 5_000, true],
-    ['is void earlier: the clock was set back', state, DUE - 5_001, false],
-    ['may be absent', undefined, DUE, false],
-  ])('%s', (_, given, now, counts) => {
-    expect(currentRetry(record({ retry: given }), now)).toBe(counts ? given : undefined);
+  const state = retry({ countedAt: DUE, attempts: 3, refusals: 2, waitUntil: DUE + MINUTE });
+  test.each<readonly [sentence: string, now: number, counts: RetryState | undefined]>([
+    ['counts for a day', DUE + DAY - 1, state],
+    ['is void a day later', DUE + DAY, undefined],
+    ['counts a little earlier, because clocks differ', DUE - 5_000, state],
+    ['keeps only its attempts if the clock was set back', DUE - 5_001, { ...state, refusals: 0, waitUntil: 0 }],
+  ])('%s', (_, now, counts) => {
+    expect(currentRetry(record({ retry: state }), now)).toEqual(counts);
+    expect(currentRetry(record(), now)).toBeUndefined();
   });
 
   test.each<readonly [sentence: string, state: RetryState | undefined, expected: boolean]>([
@@ -326,7 +325,7 @@ describe('an answer of the service', () => {
   const refreshed = { ...idle, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt };
   const heldBack = { ...idle, optedOut: true };
   const tombstone = (change: Partial<SessionRecord> = {}) =>
-    bare({ generation: 2, optedOut: true, clearedAt: ANSWERED, ...change });
+    bare({ generation: 2, optedOut: true, clearedAt: ANSWERED, acceptedUntil: idle.acceptedUntil, ...change });
   const dropped = { ...heldBack, set: undefined };
   const often = { retry: retry({ attempts: 3 }) };
   const once = { retry: retry({ attempts: 1, countedAt: ANSWERED }) };
