@@ -135,8 +135,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     const ran = asker.ran();
     operation.isPending = () => !asker.page.isGone && asker.ran() < ran + SETTLED_MS;
     attempts.noteChange();
-    // A set from the host says nothing about the device's clock.
-    if (issued) attempts.noteSet(asker, conditions.wasSkewed);
+    // Unlike one of the service, a set of the host does not tell the page how wrong the clock is, or the `Date` of the service.
+    if (issued) attempts.noteSet(asker, conditions.wasSkewed || setup.dateErrorMs > 0);
     else checker.forgetKnownSets();
   });
 
