@@ -167,8 +167,10 @@ function noteOutcome(
   if (isNobody) core.provideResult = 'nobody';
   const isRefused = !!error && isRefusal(plan, error);
   const isFruitless = !!error || decideNow(core).state.phase !== 'fresh';
-  if (wasMade && isFruitless && !isNobody && !isRefused) core.fruitless++;
-  if ((error && !isRefused) || core.fruitless > FREE_ATTEMPTS) core.waitUntil = core.now() + pause(core.fruitless);
+  if (wasMade && isFruitless && !isNobody) core.fruitless++;
+  // After the fourth refusal in a row, `provide` is asked at once.
+  const waits = (error && !isRefused) || core.fruitless > FREE_ATTEMPTS + 1;
+  if (waits) core.waitUntil = core.now() + pause(core.fruitless);
   if (!error) return;
   const isEmitted = isRefused || !attemptError(core);
   if (plan.kind === 'provide') core.provideResult = 'failed';

@@ -56,6 +56,8 @@ export const createAttempts = (
   const extraAt: number[] = [];
   /** Since when no attempt of a kind can succeed. */
   const failingSince: { [kind in AttemptKind]?: number | undefined } = {};
+  /** The last lease, and whether its tab had the Web Lock when it took it. */
+  let lease = { id: '', isUnderLock: false };
   /** When the retry state was last reset for certain. */
   let resetSeq = 0;
   /** The instant to which a wake-up has shortened the pause, unless the retry state may have been reset since. */
@@ -89,16 +91,22 @@ export const createAttempts = (
       if (recent > LOOP_ATTEMPTS + 4 * extraAt.filter(isRecent).length) fault(`${recent} attempts within five minutes`);
       return attempt;
     },
+    areInFlight: () => attempts.some(({ isOver, tab }) => !isOver() && !tab.page.isGone),
+    /** A tab writes a record. */
+    noteLease: (text: string, isUnderLock: boolean) => {
+      const [, id] = /"lease":{"id":([^,]*)/.exec(text) ?? [];
+      if (id && id !== lease.id) lease = { id, isUnderLock };
+    },
     /** The page has aborted an attempt that is not over. */
     abort: (attempt: Attempt) => {
       attempt.isGivenBack = time.nowMs < attempt.at + attempt.tab.timeoutMs;
     },
-    /** A page has received a new set. `isMisled`: it has expired, as far as the page can know. */
-    noteSet: (tab: Tab, isMisled: boolean) => {
+    /** A page has received a new set, which is not expired as far as the page can know. */
+    noteSet: (tab: Tab) => {
       const owner = ownerOf(tab);
       fetched.push({ at: time.nowMs, owner });
       const recent = fetched.filter((one) => one.owner === owner && isRecent(one.at));
-      if (!isMisled && recent.length > LOOP_SETS + extraAt.filter(isRecent).length)
+      if (recent.length > LOOP_SETS + extraAt.filter(isRecent).length)
         fault(`${recent.length} sets fetched within five minutes`);
     },
     /** A tab has brought a fresh token: the retry state has been reset. */
@@ -113,14 +121,17 @@ export const createAttempts = (
     /** A tab has said what it does next. */
     onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
       if (tab.isAlone || isStorageSlow() || conditions.wasSet || at === undefined) return;
-      if (reason === 'other_tab' && setup.locks === 'works' && !conditions.isLockSeized) {
+      if (reason === 'other_tab' && lease.isUnderLock && !conditions.isLockSeized) {
         if (tabs.every((other) => other === tab || other.page.goneAt < startedAt))
           fault(`tab ${tab.id} waits for another tab though all others are gone`);
       }
       if (reason === 'back_off') {
         // Without a channel, a tab may not know that another one has reset it.
         const since = setup.channel === 'works' ? resetSeq : 0;
-        const made = attempts.filter(({ seq, isGivenBack }) => seq > since && !isGivenBack).length;
+        // The pause of the page itself, for a store that lies, may outlast that of the record.
+        const made = attempts.filter(
+          ({ seq, isGivenBack, tab: of }) => (seq > since || of === tab) && !isGivenBack,
+        ).length;
         const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (made - 1));
         if (at > time.nowMs + longestMs)
           fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);

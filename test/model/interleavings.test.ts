@@ -31,6 +31,24 @@ test(
   limitOf(FEWER),
 );
 
+test.for([false, true])(
+  `${FEWER} simulated profiles with pages that are left during their attempts keep every invariant (provide: %s)`,
+  { timeout: limitOf(FEWER) },
+  async (hasProvide, { signal }) => {
+    expect(await runModel({ field: 'leaving', runs: FEWER, seed: SEED, fixed: { hasProvide }, signal })).toBe('');
+  },
+);
+
+test(
+  `${FEWER} simulated profiles with stores that lie keep every invariant`,
+  async ({ signal }) => {
+    // Without messages: each of two pages makes the other read the old set again, so each success may be followed by another one.
+    const fixed = { hostStoreFaults: ['lies'], hasStorage: true, channel: 'missing' } as const;
+    expect(await runModel({ field: 'close', runs: FEWER, seed: SEED, fixed, signal })).toBe('');
+  },
+  limitOf(FEWER),
+);
+
 test(
   `${FEWER} simulated profiles of tabs with different time limits and no Web Locks keep every invariant`,
   async ({ signal }) => {

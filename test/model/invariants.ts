@@ -153,7 +153,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
     if (!setup.keepsRefreshToken && before && time.nowMs > before.at + 2_000 && !tab.isAlone && !isStorageSlow()) {
-      // After an opt-out, among others, a page that had to wait for consent may supply its set again.
+      // After a withdrawal of consent, or a loss, a page that had to wait for consent may supply its set again.
       const isSupplied =
         forgottenSeq > before.seq ||
         expected.operations.some((operation) => operation.root === call.sent!.root && operation.startSeq > before.seq);
@@ -169,11 +169,9 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     if (call.said === 'optout') {
       const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
       track(operation, tab, true);
-      // On an opt-out, sessions forget until when earlier sets were valid.
-      forgetKnownSets();
     } else if (call.said !== 'ended') {
       expected.liftOptOut(call.seq);
-      attempts.noteSet(tab, isMisled());
+      if (!isMisled()) attempts.noteSet(tab);
       if (tab.isAlone || isStorageSlow()) return;
       const isFenced = expected.operations.some(
         (operation) =>
@@ -250,7 +248,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       tracked.splice(i, 1);
       const isAsked =
         isFenced &&
-        expected.operations.some((other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq);
+        // A set that was rendered into a page may have been overtaken by a refresh.
+        ((operation.root !== undefined && !isNewest(operation.root)) ||
+          expected.operations.some(
+            (other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq,
+          ));
       // An opt-out answer is certain only from now on.
       const isSure = !(isOver || tab.isAlone || isStorageSlow() || isAsked);
       if (isFenced && isSure && operation.settledSeq === undefined) operation.isUncertain = false;

@@ -85,7 +85,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
         expected.settle(operation, isUnsure());
-        if (operation.kind === 'optout') checker.forgetKnownSets();
+        if (operation.kind === 'set' && tab.isRefreshOff) expected.liftOptOut(next());
       },
       (error) => {
         attempts.noteChange();
@@ -136,8 +136,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     operation.isPending = () => !asker.page.isGone && asker.ran() < ran + SETTLED_MS;
     attempts.noteChange();
     // Unlike one of the service, a set of the host does not tell the page how wrong the clock is, or the `Date` of the service.
-    if (issued) attempts.noteSet(asker, conditions.wasSkewed || setup.dateErrorMs > 0);
-    else checker.forgetKnownSets();
+    const isMisled = conditions.wasSkewed || setup.dateErrorMs > 0;
+    if (issued && !isMisled) attempts.noteSet(asker);
   });
 
   /** A page with a label has consent: it ends the record of anybody else. */
@@ -216,8 +216,12 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
           ? undefined
           : root === undefined
             ? expected.begin('optout', id)
-            : expected.begin('set', id, { root, isUncertain: !checker.isNewest(root), ...(label && { label }) });
-      if (root === undefined && answer !== undefined) checker.forgetKnownSets();
+            : expected.begin('set', id, {
+                root,
+                // A session may have accepted the same set from another page.
+                isUncertain: !checker.isNewest(root) || expected.operations.some((one) => one.root === root),
+                ...(label && { label }),
+              });
       const tab: Tab = createTab(environment, {
         id,
         visible,
@@ -242,7 +246,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onAskAborted: attempts.abort,
         onNext: attempts.onNext,
         onOwnToken: attempts.noteReset,
-        onWrite: checker.onWrite,
+        onWrite: (of, text) => {
+          checker.onWrite(of, text);
+          attempts.noteLease(text, locks.holderOf('model') === of.page.owner);
+        },
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
@@ -251,8 +258,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       tabs.push(tab);
       if (ending) track(ending, tab);
       if (root !== undefined) relabel(label, expected, root);
-      // By the time consent is given, other pages may have supplied the same set.
-      if (operation) track(operation, tab, !tab.granted && !operation.isUncertain);
+      // By the time consent is given, or a refresh is answered, other pages may have a set that ends later.
+      const isFenced = !tab.granted || (root !== undefined && attempts.areInFlight());
+      if (operation) track(operation, tab, isFenced && !operation.isUncertain);
+      if (operation && root !== undefined) operation.isUncertain ||= isFenced;
       else if (root !== undefined) checker.trackKnownSet(tab, root);
       checker.reviseKnownSets();
       return tab;
@@ -271,9 +280,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         tab.id,
         root === undefined ? {} : { root, ...(tab.label && { label: tab.label }) },
       );
-      if (root === undefined) checker.forgetKnownSets();
       // With `refresh: 'off'` the host speaks for the service.
-      else if (tab.isRefreshOff) expected.liftOptOut(operation.startSeq);
+      if (root !== undefined && tab.isRefreshOff) expected.liftOptOut(operation.startSeq);
       checker.reviseKnownSets();
       return perform(tab, operation, 'setTokens', call);
     },
@@ -315,9 +323,6 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         checker.forgetKnownSets();
         track(operation, tab);
       }
-      // Opt-outs that waited for consent take effect now.
-      const waits = expected.operations.some((one) => one.tab === tab.id && one.kind === 'optout' && !one.settledSeq);
-      if (granted && waits) checker.forgetKnownSets();
       if (granted && !tab.granted) {
         const ending = beginEnding(tab.id, tab.label, undefined, false);
         if (ending) track(ending, tab);
@@ -347,12 +352,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     },
     seizeLock: () => {
       if (setup.locks !== 'works') return;
-      attempts.allowExtra();
       conditions.isLockSeized = true;
       locks.seize('model');
     },
     stepClock: (ms: number) => {
-      if (process.env['NOCLOCK'] && ms < 0) return;
       attempts.allowExtra();
       conditions.skewMs += ms;
       conditions.wasSet = true;

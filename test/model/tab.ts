@@ -116,6 +116,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   /** When the last attempt began. */
   let startedAt = Number.NEGATIVE_INFINITY;
   let isCreated = false;
+  /** The largest lead of the wall clock over the monotonic clock. */
+  let leadMs = Number.NEGATIVE_INFINITY;
   const events: EmittedEvent[] = [];
   const secondEvents: EmittedEvent[] = [];
   /** The token that was emitted last. */
@@ -208,6 +210,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     promise.then(settle, settle);
     return promise;
   };
+  /** The latest clock that the page may have: one that was set back since may not be followed. */
+  const clock = () => {
+    leadMs = Math.max(leadMs, environment.wall() - environment.mono());
+    return leadMs + environment.mono();
+  };
   /** The event that follows from the present state and has not been emitted. */
   const missingEvent = (): string | undefined => {
     const { phase, next, expiresAt, endsAt = 0, clockOffsetMs = 0 } = session.state;
@@ -222,7 +229,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     if (phase === 'ended' && !options.provide && !has('needsTokens', 'ended', 'refused'))
       return 'the need of a set is not emitted';
     // By the local clock alone, a session does not report the end of a set.
-    const isOver = environment.wall() + clockOffsetMs >= endsAt && phase !== 'ended';
+    const isOver = clock() + clockOffsetMs >= endsAt && phase !== 'ended';
     const isLast = lastToken !== undefined && options.expiryOf(lastToken) === expiresAt;
     return !token &&
       isLast &&
@@ -415,6 +422,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     unsettled: () => [...pending.values()].map(({ what }) => what),
     /** Check deadlines, signals and the order of events. */
     check: () => {
+      clock();
       if (!tab.isRunning) return;
       if (!consentTool.granted || isClosed)
         for (const { aborted } of asked) if (!aborted) fault('a call of provide is not aborted');

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
-import { parseAnswer, parseTokenSet, toWire } from '../../src/token/index.ts';
+import { parseAnswer, parseTokenSet, type TokenError, toWire } from '../../src/token/index.ts';
+import { parsePlainAnswer } from '../../src/token/token-set.ts';
 import { runsOf } from '../support/properties.ts';
 
 const AT = 1_900_000_000_000;
@@ -142,6 +143,35 @@ describe('an answer', () => {
     expect(parseAnswer(wire)).toEqual(own);
     expect(parseAnswer({ status: 'optout' })).toBe('optout');
     expect(parseAnswer({ status: 'optout', body: wire })).toBe('optout');
+  });
+
+  test.each<unknown>([
+    wire,
+    { status: 'success', body: wire },
+    { status: 'success', body: null, ...wire },
+    { status: 'success' },
+    { status: 'optout', body: wire },
+    { status: 'error', body: wire },
+    { status: '', ...wire },
+    { ...wire, identity_expires: wire.refresh_from - 1 },
+    { ...wire, refresh_response_key: 'short' },
+    null,
+    'text',
+  ])('is accepted or rejected without messages, too: %j', (input) => {
+    const outcomeOf = (parse: (given: unknown) => unknown) => {
+      try {
+        return parse(input);
+      } catch (error) {
+        return (error as TokenError).code;
+      }
+    };
+    expect(outcomeOf(parsePlainAnswer)).toEqual(outcomeOf(parseAnswer));
+  });
+
+  test('that is rejected without messages refers to the documentation', () => {
+    expect(errorOf(() => parsePlainAnswer({}))).toMatchObject({
+      message: 'invalid_token_set: see docs/errors.md of tessera-id',
+    });
   });
 
   test.each([

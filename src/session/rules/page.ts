@@ -227,6 +227,8 @@ export function recordChanged(
     cause,
     lastError: isRefused ? new TokenError('opted_out') : undefined,
     provideResult: isRefused || isLogout ? 'nobody' : undefined,
+    // The lease belonged to the former set.
+    otherTabUntil: 0,
     ...(cause === 'set' && { fruitless: 0, waitUntil: 0 }),
     emitted: { ...emitted, need: isLogout || (isStillMissing && emitted.need) },
   };

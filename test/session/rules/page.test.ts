@@ -12,11 +12,12 @@ const busy = page({
   provideResult: 'failed',
   fruitless: 3,
   waitUntil: DUE,
+  otherTabUntil: DUE,
   emitted: { token: 'advertising-1', need: true },
 });
 
-/** The last failure no longer matters. Only the host ends the pause of the page itself. */
-const changed = { lastError: undefined, provideResult: undefined };
+/** The last failure and the lease no longer matter. Only the host ends the pause of the page itself. */
+const changed = { lastError: undefined, provideResult: undefined, otherTabUntil: 0 };
 const endOfPause = (cause: Cause) => (cause === 'set' ? { fruitless: 0, waitUntil: 0 } : {});
 /** The page may be asked for a set, if one is needed. */
 const asks = { ...changed, emitted: { token: 'advertising-1', need: false } };

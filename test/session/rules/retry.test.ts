@@ -330,6 +330,7 @@ describe('an answer of the service', () => {
   const often = { retry: retry({ attempts: 3 }) };
   const once = { retry: retry({ attempts: 1, countedAt: ANSWERED }) };
   const paused = { retry: retry({ attempts: 4, countedAt: ANSWERED, waitUntil: ANSWERED + pause(4) }) };
+  const unpaused = { retry: { ...paused.retry, waitUntil: 0 } };
   const later = { acceptedUntil: SET_2.expiresAt + 1 };
   test.each<ChangeCase>([
     ['with a set replaces the set, and ends the series', { ...idle, ...often }, answered(SET_2), refreshed],
@@ -341,6 +342,7 @@ describe('an answer of the service', () => {
     ['with an opt-out behind the tombstone counts', heldBack, answered('optout'), tombstone(once)],
     ['with a fourth opt-out there pauses', { ...heldBack, ...often }, answered('optout'), tombstone(paused)],
     ['with the end keeps set and count', { ...idle, ...often }, answered('ended'), { ...idle, ...often, ended: true }],
+    ['with the end ends a pause', { ...idle, ...paused }, answered('ended'), { ...idle, ...unpaused, ended: true }],
     ['with the end there drops the set, and counts', heldBack, answered('ended'), { ...dropped, ...once }],
     ['with a fourth end there pauses', { ...heldBack, ...often }, answered('ended'), { ...dropped, ...paused }],
   ])('%s', checkChange);
