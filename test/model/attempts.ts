@@ -46,7 +46,13 @@ export const createAttempts = (
   tabs: readonly Tab[],
   expected: ExpectedState,
   isStorageSlow: () => boolean,
-  conditions: { readonly wasSet: boolean; readonly sleptSeq: number; readonly isLockSeized: boolean },
+  conditions: {
+    readonly wasSet: boolean;
+    readonly wasSetBack: boolean;
+    readonly sleptSeq: number;
+    readonly isLockSeized: boolean;
+    readonly lastGoneAt: number;
+  },
   fault: (what: string) => void,
 ) => {
   const attempts: Attempt[] = [];
@@ -63,7 +69,8 @@ export const createAttempts = (
   /** The instant to which a wake-up has shortened the pause, unless the retry state may have been reset since. */
   let wokenAt: number | undefined;
   const isRecent = (at: number) => at > time.nowMs - LOOP_WINDOW_MS;
-  const ownerOf = (tab: Tab) => (tab.isAlone ? tab.id : -1);
+  // Where the clocks of pages differ, they do not share pauses: what is in the future does not count.
+  const ownerOf = (tab: Tab) => (tab.isAlone || conditions.wasSetBack ? tab.id : -1);
 
   /** Whether the lease in the record keeps a tab from an attempt while another one is in flight. */
   const isKeptBy = (other: Attempt, tab: Tab): boolean =>
@@ -122,7 +129,8 @@ export const createAttempts = (
     onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
       if (tab.isAlone || isStorageSlow() || conditions.wasSet || at === undefined) return;
       if (reason === 'other_tab' && lease.isUnderLock && !conditions.isLockSeized) {
-        if (tabs.every((other) => other === tab || other.page.goneAt < startedAt))
+        const goneAt = tabs.map((other) => (other === tab ? 0 : other.page.goneAt));
+        if (Math.max(conditions.lastGoneAt, ...goneAt) < startedAt)
           fault(`tab ${tab.id} waits for another tab though all others are gone`);
       }
       if (reason === 'back_off') {

@@ -83,8 +83,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     /** The device's clock minus the true time, ms; then whether it has ever been wrong. */
     skewMs: 0,
     wasSkewed: false,
-    /** Whether the clock has been set. */
+    /** Whether the clock has been set, and whether back: the clocks of pages may differ then. */
     wasSet: false,
+    wasSetBack: false,
+    /** When the last page ended that is no more among the tabs. */
+    lastGoneAt: START - DAY,
     /** When the device last slept, as a position in the order of everything. */
     sleptSeq: 0,
     /** Whether a script that is no session has taken the lock for ever. */

@@ -107,6 +107,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     for (let i = tabs.length - 1; i >= 0; i--) {
       const tab = tabs[i]!;
       if (!tab.page.isGone) continue;
+      conditions.lastGoneAt = Math.max(conditions.lastGoneAt, tab.page.goneAt);
       attempts.allowExtra();
       tabs.splice(i, 1);
       for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
@@ -359,6 +360,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       attempts.allowExtra();
       conditions.skewMs += ms;
       conditions.wasSet = true;
+      conditions.wasSetBack ||= ms < 0;
       conditions.wasSkewed ||= Math.abs(conditions.skewMs) > 1000;
     },
     sleep: (ms: number) => {
