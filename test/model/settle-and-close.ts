@@ -56,7 +56,9 @@ export const converge = async (profile: Profile): Promise<void> => {
       setup.channel === 'works' || !token ? token : service.find(token)?.root,
     ),
   );
-  if (shown.size > 1 && !last.isAlone && expected.inForce().every(({ isUncertain }) => !isUncertain))
+  // Where the clocks of pages differ, a token may have expired for one of them.
+  const areDifferent = shown.size - Number(profile.conditions.wasSetBack && shown.has(undefined)) > 1;
+  if (areDifferent && !last.isAlone && expected.inForce().every(({ isUncertain }) => !isUncertain))
     fault(`tabs do not agree: ${together.map((tab) => describe(profile, tab)).join('; ')}`);
   // A set that still waits for consent has not taken effect; a logout and an opt-out do not wait.
   const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
