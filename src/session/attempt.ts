@@ -70,10 +70,11 @@ export function runAttempt(
     if (signal.aborted) return {};
     const ms = Math.min(settings.timeoutMs + OTHER_TAB_MARGIN_MS, DAY_MS);
     const lease = { id: Math.random(), at: now(), ms, isLocked: hasLock };
-    const { after: claimed } = await records.change((record) =>
-      // The page may have been frozen while this waited for the store.
-      signal.aborted ? record : attemptClaimed(asked, plan, lease)(record),
-    );
+    const { after: claimed } = await records.change((record) => {
+      // The device may have slept while this waited for the store, and another tab may have taken the lease.
+      lease.at = now();
+      return attemptClaimed(asked, plan, lease)(record);
+    });
     const { lease: holder } = claimed;
     if (holder !== lease)
       return holder && isLeased(claimed, now(), hasLock) ? { otherTabUntil: holder.at + holder.ms } : {};

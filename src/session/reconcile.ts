@@ -168,7 +168,7 @@ function noteOutcome(
   const isRefused = !!error && isRefusal(plan, error);
   const isFruitless = !!error || decideNow(core).state.phase !== 'fresh';
   if (wasMade && isFruitless && !isNobody) core.fruitless++;
-  // After the fourth refusal in a row, `provide` is asked at once.
+  // The fourth refusal in a row sets no pause: `provide` is asked at once.
   const waits = (error && !isRefused) || core.fruitless > FREE_ATTEMPTS + 1;
   if (waits) core.waitUntil = core.now() + pause(core.fruitless);
   if (!error) return;

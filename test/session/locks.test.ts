@@ -1,6 +1,6 @@
 /** Web Locks: one tab refreshes, the others wait for it, and a lock that is denied or never released delays no refresh. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import {
@@ -215,5 +215,28 @@ test('without Web Locks, a tab with a short time limit waits for the request of 
   fixture.open({ ...shared, timeoutMs: 1_000 });
   await fixture.advance(55_000);
   expect(fixture.sent).toHaveLength(1);
+  fixture.close();
+});
+
+test('a claim that waited for the store while the device slept leaves the lease of another tab alone', async () => {
+  const fixture = createFixture();
+  const name = `tabs-${testNumber++}`;
+  const stored = recordOf(1);
+  const shared = memoryStore(stored);
+  const lease = { id: 2, at: START + 31 * MINUTE, ms: 12_000, isLocked: false };
+  let isFirst = true;
+  const update: typeof shared.update = async (change) => {
+    if (isFirst) {
+      isFirst = false;
+      vi.setSystemTime(lease.at);
+      await shared.update(() => ({ ...stored, lease }));
+    }
+    return shared.update(change);
+  };
+  const { session } = fixture.open({ store: { ...shared, update }, name });
+  await fixture.advance(15 * MINUTE);
+  await until(() => session.state.next?.reason === 'other_tab');
+  expect(await shared.read()).toMatchObject({ lease });
+  expect(fixture.sent).toEqual([]);
   fixture.close();
 });
