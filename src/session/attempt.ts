@@ -14,14 +14,14 @@ import { explain } from './explain/entry.ts';
 import type { Plan } from './rules/page.ts';
 import { type Change, isSameSet, type SessionRecord } from './rules/record.ts';
 import {
+  attemptAnswered,
   attemptClaimed,
   attemptEnded,
   attemptFailed,
   DAY_MS,
+  drawPause,
+  type Found,
   isLeased,
-  type Pause,
-  provideAnswered,
-  refreshAnswered,
 } from './rules/retry.ts';
 import type { ShownRecord } from './shown-record.ts';
 import type { Settings } from './types.ts';
@@ -41,89 +41,81 @@ export interface AttemptContext {
 
 /** How an attempt ended. Without members: its outcome was applied or came too late, or it is too early to ask the service again. */
 export interface Outcome {
-  readonly error?: TokenError;
+  readonly error?: TokenError | undefined;
   /** Another tab has the lease until then, local epoch ms. */
   readonly otherTabUntil?: number;
   /** `provide` said that nobody is signed in. */
   readonly isNobody?: boolean;
-  /** The tab had the lease. */
-  readonly wasMade?: boolean;
 }
 
 /**
- * Make an attempt. Rejects only if a value that the page's code threw or returned cannot be read.
+ * Make an attempt.
  *
  * @param asked   the record at its start.
  * @param signal  aborts the attempt, which then does not count.
- * @param pause   of the record if it fails.
  */
-export function runAttempt(
+export async function runAttempt(
   context: AttemptContext,
   plan: Plan,
   asked: SessionRecord,
   signal: AbortSignal,
-  pause: Pause,
 ): Promise<Outcome> {
-  const { settings, records, tabs, now } = context;
-  return tabs.withLock(signal, async (hasLock): Promise<Outcome> => {
-    // No caller is waiting any more.
-    if (signal.aborted) return {};
-    const ms = Math.min(settings.timeoutMs + OTHER_TAB_MARGIN_MS, DAY_MS);
-    const lease = { id: Math.random(), at: now(), ms, isLocked: hasLock };
-    const { after: claimed } = await records.change((record) => {
-      // The device may have slept while this waited for the store, and another tab may have taken the lease.
-      lease.at = now();
-      return attemptClaimed(asked, plan, lease)(record);
-    });
-    const { lease: holder } = claimed;
-    if (holder !== lease)
-      return holder && isLeased(claimed, now(), hasLock) ? { otherTabUntil: holder.at + holder.ms } : {};
-    const { change, ...outcome } = await ask(context, plan, claimed, signal, pause).catch((thrown) => {
-      const error = thrown instanceof TokenError ? thrown : failure(plan, thrown);
-      if (plan.kind === 'provide') explain?.warnIfNoSet('provide', error);
-      return { change: attemptFailed(plan, error, pause, now()), error, isNobody: false };
-    });
-    // An attempt that nobody waits for does not count.
-    const counted = signal.aborted ? UNCHANGED : change;
-    const isFailure = 'error' in outcome;
-    const { after } = await records.change(attemptEnded(claimed, counted, isFailure), { cause: plan.kind });
-    // Other tabs may wait for the end of this attempt.
-    tabs.notify();
-    const isNobody = outcome.isNobody === true && isSameSet(after, claimed);
-    return { ...outcome, isNobody, wasMade: true };
+  const { settings, records, tabs, user, now } = context;
+  const isLocked = await tabs.hasLock(signal);
+  // No caller is waiting any more.
+  if (signal.aborted) return {};
+  const pause = drawPause(settings);
+  const ms = Math.min(settings.timeoutMs + OTHER_TAB_MARGIN_MS, DAY_MS);
+  const lease = { id: Math.random(), at: 0, ms, isLocked };
+  const { after: claimed } = await records.change((record) => {
+    // The device may have slept while this waited for the store, and another tab may have taken the lease.
+    lease.at = now();
+    return attemptClaimed(asked, plan, lease)(record);
   });
+  const { lease: holder } = claimed;
+  if (holder !== lease)
+    return holder && isLeased(claimed, now(), isLocked) ? { otherTabUntil: holder.at + holder.ms } : {};
+  let outcome: Outcome = {};
+  let change: Change | undefined;
+  try {
+    const found = await ask(context, plan, claimed.set, signal);
+    if (found !== 'aborted') change = attemptAnswered(claimed, plan, found, user, pause, now());
+    outcome = { isNobody: found !== 'aborted' && !found.result };
+  } catch (thrown) {
+    const error = errorOf(plan, thrown);
+    if (plan.kind === 'provide') explain?.warnIfNoSet('provide', error);
+    change = attemptFailed(plan, error, pause, now());
+    outcome = { error };
+  }
+  const ended = attemptEnded(claimed, signal.aborted ? undefined : change, !!outcome.error);
+  const { after } = await records.change(ended, plan.kind);
+  // Other tabs may wait for the end of this attempt.
+  tabs.notify();
+  return isSameSet(after, claimed) ? outcome : { ...outcome, isNobody: false };
 }
 
-const UNCHANGED: Change = (record) => record;
-
-/** Ask the service or `provide`. Returns what came of it, as a change of the record. */
+/** Ask the service or `provide`, within the time limit. */
 async function ask(
-  { settings, user, now }: AttemptContext,
-  { kind, need: reason = 'empty' }: Plan,
-  claimed: SessionRecord,
+  { settings }: AttemptContext,
+  { kind, need = 'empty' }: Plan,
+  set: TokenSet | undefined,
   signal: AbortSignal,
-  pause: Pause,
-): Promise<Outcome & { readonly change: Change }> {
-  const aborted = { change: UNCHANGED };
-  if (signal.aborted) return aborted;
-  if (kind === 'refresh') {
-    const request = refreshSet(settings.baseUrl, settings.fetch, claimed.set as TokenSet, signal);
-    const answer = await withTimeout(settings.timeoutMs, request, kind, signal);
-    if (answer === 'aborted') return aborted;
-    return { change: refreshAnswered(claimed, answer.result, answer.dateMs, pause, now()) };
-  }
+): Promise<Found | 'aborted'> {
+  const { baseUrl, fetch, provide, timeoutMs } = settings;
+  if (signal.aborted) return 'aborted';
+  if (kind === 'refresh')
+    return withTimeout(timeoutMs, refreshSet(baseUrl, fetch, set as TokenSet, signal), kind, signal);
   // An async function, because `provide` may throw instead of rejecting, or return its answer instead of a promise.
-  const asking = (async (): Promise<unknown> => settings.provide?.({ signal, reason }))();
-  const given = await withTimeout(settings.timeoutMs, asking, kind, signal);
-  if (given === 'aborted') return aborted;
+  const asking = (async (): Promise<unknown> => provide?.({ signal, reason: need }))();
+  const given = await withTimeout(timeoutMs, asking, kind, signal);
+  if (given === 'aborted') return given;
   explain?.provided(given);
   // `provide` may have returned a `Response`.
   const { status, ok } = Object(given) as Response;
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.
   if (ok === false && status > 0) throw provideError(given, true);
   const isNobody = given === null || given === undefined || status === 204;
-  const answer = isNobody ? undefined : (explain?.parseAnswer ?? parsePlainAnswer)(given);
-  return { change: provideAnswered(answer, user, pause, now()), isNobody };
+  return { result: isNobody ? undefined : (explain?.parseAnswer ?? parsePlainAnswer)(given) };
 }
 
 /** A response of the publisher's server, or an object that looks like one. */
@@ -133,8 +125,14 @@ interface ServerAnswer {
 }
 
 /** Pass on no other error than a TokenError: the message of a parser, for example, may quote the rejected input. */
-function failure({ kind }: Plan, thrown: unknown): TokenError {
-  return kind === 'provide' ? provideError(thrown, false) : new TokenError('network');
+function errorOf({ kind }: Plan, thrown: unknown): TokenError {
+  try {
+    if (thrown instanceof TokenError) return thrown;
+    if (kind === 'provide') return provideError(thrown, false);
+  } catch {
+    // Reading a value that the page's code threw may itself throw.
+  }
+  return new TokenError(kind === 'provide' ? 'provide_failed' : 'network', explain?.unreadable(kind));
 }
 
 /**

@@ -13,14 +13,13 @@
  */
 
 import { TokenError } from '../token/errors.ts';
-import type { TokenSet } from '../token/token-set.ts';
 import type { createEvents } from './async.ts';
 import { type AttemptContext, type Outcome, runAttempt } from './attempt.ts';
 import { isPageVisible, type watchPage } from './browser/page.ts';
 import { explain } from './explain/entry.ts';
 import { attemptError, type Decision, decide, isActive, whyNoToken } from './rules/decide.ts';
 import { changesBetween, type Page, type Plan, type SessionState } from './rules/page.ts';
-import { drawPause, FREE_ATTEMPTS, isRefusal, NEVER, type Pause, wokeUp } from './rules/retry.ts';
+import { isRefusal, NEVER, wokeUp } from './rules/retry.ts';
 
 /** The inside of a session: what only this page knows, and the handles that act on browser and network. */
 export interface Core extends Page, AttemptContext {
@@ -30,12 +29,8 @@ export interface Core extends Page, AttemptContext {
   log(what: unknown): void;
   /** What `state` returns; absent before the first decision. */
   state?: SessionState;
-  /** The set that was rendered into the page, until it is offered to the record. */
-  rendered?: TokenSet | undefined;
   /** Host calls that wait for the first consent, in order. */
   readonly held: ((error?: TokenError) => void)[];
-  /** Aborts the last attempt; absent before the first. */
-  controller?: AbortController;
   /** Resolves when the last attempt has ended, with its error if it failed. */
   ended: Promise<TokenError | undefined>;
 }
@@ -51,27 +46,27 @@ export function setPage(core: Page, change: Partial<Page>): void {
   Object.assign(core, change);
 }
 
-export function decideNow(core: Core): Decision {
-  return decide(core.records.view, core, core.now());
+export function decideNow(core: Core, isExplicit?: boolean): Decision {
+  return decide(core.records.view, core, core.now(), isExplicit);
 }
 
-/** Call `decide` and carry out the result. */
-export function reconcile(core: Core): void {
+/**
+ * Call `decide` and carry out the result.
+ *
+ * @param isExplicit  the page calls `refresh()`.
+ */
+export function reconcile(core: Core, isExplicit?: boolean): void {
   const { records, events } = core;
   const isVisible = isPageVisible();
   if (!isVisible) core.hiddenAt ||= core.now();
   // A webview may show a page again without an event.
   else if (core.hiddenAt && !core.isAway) wake(core);
-  // A logout, another user or an opt-out, in any tab, makes the attempt void. `startAttempt` replaces its controller.
-  const isVoid = core.attempt && core.attempt.generation !== records.latest().generation;
-  const voided = isVoid ? core.controller : undefined;
-  if (isVoid) core.attempt = undefined;
-  const decision = decideNow(core);
+  // A logout, another user or an opt-out, in any tab, makes the attempt void.
+  const voided = core.attempt?.generation === records.latest().generation ? undefined : core.attempt;
+  if (voided) core.attempt = undefined;
+  const decision = decideNow(core, isExplicit);
   const { due, isSettled } = decision;
-  // A set that stays fresh ends the page's own pause, whoever brought it.
-  if (isSettled && decision.state.phase === 'fresh' && core.now() >= core.waitUntil)
-    core.fruitless = core.waitUntil = 0;
-  if (due) void startAttempt(core, due);
+  if (due) startAttempt(core, due);
   const isAwaited = core.callers > 0 && decision.isTokenExpected;
   core.pageWatch.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
   if (isSettled) {
@@ -82,7 +77,7 @@ export function reconcile(core: Core): void {
   publish(core);
   events.emit('reconciled');
   // Last, because `provide` may listen to this abort and call the session.
-  voided?.abort();
+  voided?.controller.abort();
 }
 
 /** Show the state if anything in it has changed. Another token is always accompanied by another state. */
@@ -127,52 +122,34 @@ export function reportError(core: Core, error: TokenError, isEmitted = true): vo
   if (isEmitted) core.events.emit('error', error);
 }
 
-/** Start an attempt. Resolves when it has ended, with its error if it failed. */
-function startAttempt(core: Core, plan: Plan): Promise<TokenError | undefined> {
+/** Start an attempt. */
+function startAttempt(core: Core, plan: Plan): void {
   const controller = new AbortController();
   const { signal } = controller;
   const { record } = core.records.view;
-  const attempt = { plan, generation: record.generation, startedAt: core.now() };
-  core.controller = controller;
+  const attempt = { plan, generation: record.generation, startedAt: core.now(), controller };
   core.attempt = attempt;
-  const pause = drawPause(core.settings);
   // The previous attempt may be void, but still hold the Web Lock.
   core.ended = core.ended
-    .then(() => runAttempt(core, plan, record, signal, pause))
-    // Reading a value that `provide` or `fetch` threw or returned may itself throw.
-    .catch((): Outcome => {
-      const code = plan.kind === 'provide' ? 'provide_failed' : 'network';
-      return { error: new TokenError(code, explain?.unreadable(plan.kind)), wasMade: true };
-    })
+    .then(() => runAttempt(core, plan, record, signal))
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
       // No caller waits for an aborted attempt.
-      if (!signal.aborted) noteOutcome(core, plan, outcome, pause);
+      const counted: Outcome = signal.aborted ? {} : outcome;
+      noteOutcome(core, plan, counted);
       reconcile(core);
-      return signal.aborted ? undefined : outcome.error;
+      return counted.error;
     })
     // After a time-out, the request is still running.
     .finally(() => controller.abort());
-  return core.ended;
 }
 
 /** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(
-  core: Core,
-  plan: Plan,
-  { error, otherTabUntil = 0, isNobody, wasMade }: Outcome,
-  pause: Pause,
-): void {
+function noteOutcome(core: Core, plan: Plan, { error, otherTabUntil = 0, isNobody }: Outcome): void {
   core.otherTabUntil = otherTabUntil;
   if (isNobody) core.provideResult = 'nobody';
-  const isRefused = !!error && isRefusal(plan, error);
-  const isFruitless = !!error || decideNow(core).state.phase !== 'fresh';
-  if (wasMade && isFruitless && !isNobody) core.fruitless++;
-  // The fourth refusal in a row sets no pause: `provide` is asked at once.
-  const waits = (error && !isRefused) || core.fruitless > FREE_ATTEMPTS + 1;
-  if (waits) core.waitUntil = core.now() + pause(core.fruitless);
   if (!error) return;
-  const isEmitted = isRefused || !attemptError(core);
+  const isEmitted = isRefusal(plan, error) || !attemptError(core);
   if (plan.kind === 'provide') core.provideResult = 'failed';
   // Last, because a logger may supply another set.
   reportError(core, error, isEmitted);
@@ -198,10 +175,8 @@ export function wake(core: Core): void {
   if (core.isAway || wasHidden) records.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
-  const tryAt = now + Math.random() * WAKE_SPREAD_MS;
-  core.waitUntil = Math.min(core.waitUntil, tryAt);
   void readAgain(core);
-  const soon = wokeUp(tryAt);
+  const soon = wokeUp(now + Math.random() * WAKE_SPREAD_MS);
   const record = records.latest();
   if (soon(record) !== record) void records.change(soon).then(() => reconcile(core));
 }
@@ -219,7 +194,7 @@ export function leave(core: Core): void {
  */
 export async function disconnect(core: Core): Promise<void> {
   const { records } = core;
-  core.controller?.abort();
+  core.attempt?.controller.abort();
   reconcile(core);
   await core.ended;
   await records.idle();

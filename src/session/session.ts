@@ -6,13 +6,13 @@
 
 import { ownMembers } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
-import { type Answer, parsePlainAnswer } from '../token/token-set.ts';
+import { type Answer, parsePlainAnswer, type TokenSet } from '../token/token-set.ts';
 import { createEvents, ignoreFailure, withTimeout } from './async.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { createClock, watchPage } from './browser/page.ts';
 import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { askConsent, commit, ERASURE, HOST_CALL, releaseCalls, reportUnlessConsent } from './consent.ts';
+import { askConsent, commit, releaseCalls } from './consent.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf } from './options.ts';
 import {
@@ -31,7 +31,7 @@ import {
 } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
 import { recordChanged, type SessionState } from './rules/page.ts';
-import { isSameSet, loggedOut, optedOut, setByHost, setByRefreshingHost, signedIn } from './rules/record.ts';
+import { isSameSet, loggedOut, optedOut, renderedFor, setByHost, signedIn } from './rules/record.ts';
 import { createShownRecord, STORE_MS } from './shown-record.ts';
 import type { Session, SessionOptions } from './types.ts';
 
@@ -48,7 +48,7 @@ export function createSession(options: SessionOptions): Session {
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
   // message on a channel that it listens to makes Chromium evict it.
   core.tabs.notify();
-  supplyRendered(core);
+  offerRendered(core);
   askConsent(core);
   publish(core);
   // One microtask later, so that a gate that has already answered has queued the first read.
@@ -78,7 +78,7 @@ export function createSession(options: SessionOptions): Session {
       const user = userHashOf(settings, given?.user);
       return run(() => supply(core, answer, user));
     },
-    clear: (given) => run(() => commit(core, loggedOut(core.now(), given?.forget), ERASURE)),
+    clear: (given) => run(() => commit(core, loggedOut(core.now(), given?.forget), true)),
     refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
       const user = userHashOf(settings, given?.user);
@@ -112,8 +112,6 @@ function createCore(options: SessionOptions): Core {
     hiddenAt: 0,
     callers: 0,
     otherTabUntil: 0,
-    fruitless: 0,
-    waitUntil: 0,
     cause: 'load',
     emitted: {},
     settings,
@@ -142,7 +140,7 @@ function createCore(options: SessionOptions): Core {
 }
 
 function close(core: Core): void {
-  setPage(core, { isClosed: true, attempt: undefined });
+  setPage(core, { isClosed: true });
   core.pageWatch.close();
   releaseCalls(core, noToken(core));
   void disconnect(core);
@@ -151,62 +149,58 @@ function close(core: Core): void {
 /** Parse what the host supplies, by any of its ways. */
 const parseGiven = (input: unknown): Answer => (explain?.parseAnswer ?? parsePlainAnswer)(input);
 
-/** Note the set that was rendered into the page, until there is consent. Failures are emitted. */
-function supplyRendered(core: Core): void {
-  const { tokens } = core.settings;
-  if (!tokens) return;
+/**
+ * Offer what was rendered into the page, a set, an opt-out or the label of its user, before anything else. Without consent, it waits.
+ * Failures are emitted.
+ */
+function offerRendered(core: Core): void {
+  const { tokens, user } = core.settings;
+  let answer: Answer | undefined;
   try {
-    const answer = parseGiven(tokens);
-    if (answer !== 'optout') core.rendered = answer;
-    else commit(core, optedOut(core.now()), ERASURE).catch((error: TokenError) => reportUnlessConsent(core, error));
+    answer = tokens ? parseGiven(tokens) : undefined;
   } catch (error) {
     explain?.warnIfNoSet('tokens', error);
+    // Later: the page has no listener yet.
     queueMicrotask(() => reportError(core, error as TokenError));
   }
+  const isOptOut = answer === 'optout';
+  const change = isOptOut
+    ? optedOut(core.now())
+    : renderedFor(core.user, core.now(), answer as TokenSet, user !== undefined);
+  if (answer || user !== undefined)
+    // Missing consent is not a failure.
+    commit(core, change, isOptOut).catch((error) => error.code === 'no_consent' || reportError(core, error));
 }
 
 /** Record what the host supplies, for `user` or, by default, the user of the page. */
 async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
   const answer = parseGiven(input);
-  if (answer === 'optout') return commit(core, optedOut(core.now()), ERASURE);
-  setUser(core, user);
-  const supplied = core.canRefresh ? setByHost : setByRefreshingHost;
-  return commit(core, supplied(answer, core.now(), user), HOST_CALL);
-}
-
-/** Note the user of the page. A set that was rendered for another one is no longer offered. */
-function setUser(core: Core, user: string | undefined): void {
-  if (user !== core.user) core.rendered = undefined;
+  if (answer === 'optout') return commit(core, optedOut(core.now()), true);
   setPage(core, { user });
+  return commit(core, setByHost(answer, core.now(), user, !core.canRefresh));
 }
 
-/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
-function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
-  let off = () => {};
-  const found = new Promise<T>((resolve, reject) => {
-    off = core.events.on('reconciled', () => {
-      try {
-        const value = check();
-        if (value !== undefined) resolve(value);
-      } catch (error) {
-        reject(error);
-      }
-    });
+/** Resolves after the next reconciliation. */
+function reconciled({ events }: Core): Promise<void> {
+  return new Promise((resolve) => {
+    const off = events.on('reconciled', () => resolve(off()));
   });
-  reconcile(core);
-  // Without a signal, nothing is aborted.
-  return (withTimeout(timeoutMs, found, what) as Promise<T>).finally(off);
 }
 
 async function getToken(core: Core, timeoutMs: number): Promise<string> {
-  const check = () => {
-    const { token, isTokenExpected } = decideNow(core);
-    if (!token && !isTokenExpected) throw noToken(core);
-    return token;
+  const found = async () => {
+    for (;;) {
+      const { token, isTokenExpected } = decideNow(core);
+      if (token) return token;
+      if (!isTokenExpected) throw noToken(core);
+      await reconciled(core);
+    }
   };
   setPage(core, { callers: core.callers + 1 });
+  reconcile(core);
   try {
-    return await waitFor(core, timeoutMs, 'getToken', check);
+    // Without a signal, nothing is aborted.
+    return (await withTimeout(timeoutMs, found(), 'getToken')) as string;
   } catch (error) {
     throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
   } finally {
@@ -215,20 +209,20 @@ async function getToken(core: Core, timeoutMs: number): Promise<string> {
 }
 
 async function refreshNow(core: Core): Promise<void> {
-  const { records } = core;
+  const { records, settings } = core;
   await records.idle();
   const { record: before } = records.view;
-  setPage(core, { provideResult: undefined, isForced: true });
-  reconcile(core);
-  setPage(core, { isForced: false });
+  setPage(core, { provideResult: undefined });
+  reconcile(core, true);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
   const error = await core.ended;
   const isHeld = core.otherTabUntil > core.now();
   // Another tab has the lease: wait for its message, or for the end of the lease and an attempt of this tab.
-  const isOver = () => (!core.attempt && core.otherTabUntil <= core.now()) || !isActive(core) || undefined;
-  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
-  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
+  const isOver = async () => {
+    while (isActive(core) && (core.attempt || core.otherTabUntil > core.now())) await reconciled(core);
+  };
+  await withTimeout(settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS, isOver(), 'refresh').catch(() => {});
   // The message of that tab may have been lost.
   if (isHeld) await readAgain(core);
   const { record } = records.view;
@@ -239,9 +233,9 @@ async function refreshNow(core: Core): Promise<void> {
 
 /** End the current set for all tabs, then call `provide`. */
 async function signIn(core: Core, user: string | undefined): Promise<void> {
-  setUser(core, user);
+  setPage(core, { user });
   // Without consent, only the erasure is stored; the user's label follows when consent is given.
-  await commit(core, signedIn(core.consent ? user : undefined, core.now()), ERASURE);
+  await commit(core, signedIn(core.consent ? user : undefined, core.now()), true);
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await core.records.idle();
   if (!decideNow(core).token) await refreshNow(core);

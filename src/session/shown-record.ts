@@ -13,20 +13,18 @@ import { ignoreFailure, withTimeout } from './async.ts';
 import { memoryStore, type Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import type { Cause, View } from './rules/page.ts';
-import { type Change, changed, emptyRecord, erased, parseRecord, type SessionRecord } from './rules/record.ts';
+import {
+  type Change,
+  changed,
+  emptyRecord,
+  erased,
+  isSameSet,
+  parseRecord,
+  type SessionRecord,
+} from './rules/record.ts';
 
 /** Time limit of each operation, and of opening the store and the first read together, ms. */
 export const STORE_MS = 1_500;
-
-/** How a change is carried out. */
-export interface ChangeOptions {
-  /** The cause that the `token` event names if the change brings another token. */
-  readonly cause?: Cause;
-  /** A call of the host: it shows at once. If the store fails, the set in it is erased. */
-  readonly isHost?: boolean;
-  /** It only erases, and needs no consent. */
-  readonly isErasure?: boolean;
-}
 
 /** What the record asks and tells the session. */
 export interface RecordOwner {
@@ -105,16 +103,17 @@ async function updateIn(place: Store, change: (stored: unknown) => unknown): Pro
  */
 async function changeStored(
   access: ReturnType<typeof createAccess>,
-  empty: SessionRecord,
+  parse: (stored: unknown) => SessionRecord,
   by: Change,
   mayWrite: () => boolean,
 ) {
+  const empty = parse(undefined);
   const result = { before: empty, after: empty };
   const isOutdated = await access.use((place) =>
     updateIn(place, (stored) => {
       // A late call of a store that has been replaced changes nothing.
       if (place !== access.store || !mayWrite()) return stored;
-      result.before = parseRecord(stored, empty.baseUrl);
+      result.before = parse(stored);
       result.after = changed(result.before, by);
       return result.after === result.before ? stored : result.after;
     }),
@@ -151,6 +150,17 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
   return isErased;
 }
 
+/**
+ * Parse what the store returned. A store that reports writes it did not make has lost the retry state: then the one that the page has
+ * seen last counts, as long as the set is the same.
+ */
+function parseSeen(stored: unknown, baseUrl: string, lastSeen: SessionRecord | undefined): SessionRecord {
+  const record = parseRecord(stored, baseUrl);
+  const { retry } = lastSeen ?? {};
+  const isLost = !record.retry && lastSeen && isSameSet(record, lastSeen);
+  return isLost && retry ? changed(record, (found) => ({ ...found, retry })) : record;
+}
+
 /** Create the shown record of a session. */
 export function createShownRecord(baseUrl: string, given: Store, owner: RecordOwner) {
   const empty = emptyRecord(baseUrl);
@@ -166,8 +176,9 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   const access = createAccess(given, () => lastSeen && (isCurrent ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
   const latest = () => onTheWay.reduce(changed, lastSeen ?? empty);
+  const parse = (stored: unknown) => parseSeen(stored, baseUrl, lastSeen);
   // Without a cause, another tab wrote the record.
-  const see = (record: SessionRecord, isOutdated: boolean, cause: Cause | undefined) => {
+  const see = (record: SessionRecord, isOutdated: boolean, cause?: Cause) => {
     const before = lastSeen;
     lastSeen = record;
     isCurrent ||= !isOutdated;
@@ -179,31 +190,30 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
       queuedRead = undefined;
       stored = await place.read();
     });
-    see(parseRecord(stored, baseUrl), isOutdated, undefined);
+    see(parse(stored), isOutdated);
   };
 
   return {
     /** What the page may show: an empty record while it is unknown. */
     get view(): View {
-      const { kind = 'custom' } = access.store;
-      if (!isCurrent) return { record: empty, status: 'unknown', kind };
-      return { record: latest(), status: onTheWay.length ? 'writing' : 'settled', kind };
+      const kind = access.store.kind ?? 'custom';
+      return { record: isCurrent ? latest() : empty, isSettled: isCurrent && !onTheWay.length, kind };
     },
     latest,
     idle: access.idle,
     isConfirmed: async () => (await erasing) !== false,
-    /** The store may change without a message from now on. */
     loseTrack: () => {
       isCurrent = false;
       access.loseTrack();
     },
     release: () => ignoreFailure(() => access.store.close?.()),
     read: (): Promise<void> => (queuedRead ??= read()),
-    /** Resolves after the write, with what was stored before and after it. */
-    async change(by: Change, { cause, isHost, isErasure }: ChangeOptions = {}) {
+    /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
+    async change(by: Change, cause?: Cause, isErasure?: boolean) {
+      const isHost = cause === 'set';
       const mayWrite = () => owner.mayWrite(isErasure);
       if (isHost) onTheWay = [...onTheWay, by];
-      const { before, after, isOutdated } = await changeStored(access, empty, by, mayWrite);
+      const { before, after, isOutdated } = await changeStored(access, parse, by, mayWrite);
       if (isHost) onTheWay = onTheWay.slice(1);
       if (mayWrite()) see(after, isOutdated, after === before ? undefined : cause);
       if (isHost && access.store !== given)

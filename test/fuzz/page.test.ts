@@ -146,8 +146,8 @@ describe('the rules', () => {
     fc.oneof(altered(recordOf(1, NOW), anything), anything),
     async (stored) => {
       const record = parseRecord(stored, BASE_URL);
-      const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0, otherTabUntil: 0, waitUntil: 0 };
-      const view = { record, status: 'unknown', kind: 'indexeddb' } as const;
+      const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0, otherTabUntil: 0 };
+      const view = { record, isSettled: true, kind: 'indexeddb' };
       const { state, wakeAt, token } = decide(view, page as Page, NOW);
       expect(PHASES).toContain(state.phase);
       expect(wakeAt).not.toBeNaN();
@@ -180,7 +180,7 @@ describe('a refresh', () => {
     const signal = new AbortController().signal;
     try {
       const { result } = await refreshSet(BASE_URL, fetch, set, signal);
-      if (result !== 'ended' && result !== 'optout') expect(typeof result.advertisingToken).toBe('string');
+      if (result !== 'ended' && result !== 'optout') expect(typeof result?.advertisingToken).toBe('string');
     } catch (error) {
       if (!isTokenError(error)) throw error;
       expect(['http_status', 'malformed_response', 'decrypt_failed', 'network']).toContain(error.code);

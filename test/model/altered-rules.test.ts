@@ -41,7 +41,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts whatever was done since the question',
     'again',
-    alterModule('retry', () => ({ attemptEnded: (_, outcome) => outcome })),
+    alterModule('retry', () => ({ attemptEnded: (_, outcome) => outcome ?? ((record) => record) })),
     /shows a token/,
   ],
   [
@@ -82,7 +82,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('tabs', ({ createTabs }) => ({
       createTabs: (...options) => {
         const tabs = createTabs(...options);
-        return { ...tabs, withLock: (signal, work) => tabs.withLock(signal, () => work(true)) };
+        return { ...tabs, hasLock: (signal) => tabs.hasLock(signal).then(() => true) };
       },
     })),
     /in flight/,
@@ -93,7 +93,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('tabs', ({ createTabs }) => ({
       createTabs: (...options) => {
         const tabs = createTabs(...options);
-        return { ...tabs, withLock: (signal, work) => tabs.withLock(signal, () => work(false)) };
+        return { ...tabs, hasLock: (signal) => tabs.hasLock(signal).then(() => false) };
       },
     })),
     /waits for another tab though all others are gone/,
@@ -131,15 +131,6 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
           attemptClaimed(asked, ...attempt)(record.set ? record : asked),
     })),
     /back into an erased store/,
-  ],
-  [
-    'a page has no pause of its own, and the store lies',
-    'wild',
-    alterModule('decide', ({ decide }) => ({
-      decide: (view, page, now) => decide(view, { ...page, waitUntil: 0 }, now),
-    })),
-    /attempts (in half an hour|within five minutes)|busy loop/,
-    { hostStoreFaults: ['lies'], hasStorage: true },
   ],
   [
     'the next action forgets an opt-out',
@@ -283,9 +274,10 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the past is believed',
     'wild',
-    alterModule('retry', ({ refreshAnswered }) => ({
-      refreshAnswered: (sent, result, dateMs, pause, now) => (record) => {
-        const after = refreshAnswered(sent, result, dateMs, pause, now)(record);
+    alterModule('retry', ({ attemptAnswered }) => ({
+      attemptAnswered: (sent, plan, found, user, pause, now) => (record) => {
+        const after = attemptAnswered(sent, plan, found, user, pause, now)(record);
+        const { dateMs } = found;
         return after.set && after !== record && dateMs ? { ...after, offsetMs: dateMs - now } : after;
       },
     })),
@@ -295,13 +287,14 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the future is applied the wrong way round',
     'wild',
-    alterModule('retry', ({ refreshAnswered }) => ({
-      refreshAnswered: (sent, result, dateMs, pause, now) => (record) => {
-        const after = refreshAnswered(sent, result, dateMs, pause, now)(record);
+    alterModule('retry', ({ attemptAnswered }) => ({
+      attemptAnswered: (sent, plan, found, user, pause, now) => (record) => {
+        const after = attemptAnswered(sent, plan, found, user, pause, now)(record);
+        const { dateMs } = found;
         return after.set && after !== record && dateMs ? { ...after, offsetMs: now - dateMs } : after;
       },
     })),
-    /shows a token \d+ ms after its end|is not refreshed although it is due/,
+    /shows a token \d+ ms after its end|is not refreshed although it is due|attempts within five minutes/,
     { isDateReadable: true, dateErrorMs: HOUR },
   ],
   [

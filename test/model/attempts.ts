@@ -136,7 +136,7 @@ export const createAttempts = (
       if (reason === 'back_off') {
         // Without a channel, a tab may not know that another one has reset it.
         const since = setup.channel === 'works' ? resetSeq : 0;
-        // The pause of the page itself, for a store that lies, may outlast that of the record.
+        // A page goes on counting while another one has reset the count without a set.
         const made = attempts.filter(
           ({ seq, isGivenBack, tab: of }) => (seq > since || of === tab) && !isGivenBack,
         ).length;

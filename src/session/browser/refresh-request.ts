@@ -8,14 +8,7 @@ import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { explain } from '../explain/entry.ts';
-import type { RefreshResult } from '../rules/retry.ts';
-
-/** What the service answered. */
-export interface RefreshAnswer {
-  readonly result: RefreshResult;
-  /** The answer's `Date` header, epoch ms, if the page may read it. */
-  readonly dateMs?: number | undefined;
-}
+import type { Found } from '../rules/retry.ts';
 
 /** Statuses with which the service ends a refresh token. They arrive in plain text. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
@@ -46,7 +39,7 @@ export async function refreshSet(
   fetch: typeof globalThis.fetch = globalThis.fetch,
   set: TokenSet,
   signal: AbortSignal,
-): Promise<RefreshAnswer> {
+): Promise<Found> {
   let response: Response | null = null;
   let text: string;
   try {

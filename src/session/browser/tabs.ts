@@ -35,32 +35,25 @@ export function createTabs(name: string, onMessage: () => void) {
     },
 
     /**
-     * Do `work`, under the Web Lock if it is free. The lock decides nothing: it only proves that the tab of a lease is gone, or has
-     * given its attempt up.
+     * Take the Web Lock if it is free. The lock decides nothing: it only proves that the tab of a lease is gone, or has given its
+     * attempt up.
      *
      * @param signal  releases the lock at once, because a page that holds one is kept out of the back/forward cache.
-     * @param work    receives whether this tab has the lock, which is released when `work` has ended.
      */
-    async withLock<T>(signal: AbortSignal, work: (hasLock: boolean) => Promise<T>): Promise<T> {
-      let release!: () => void;
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      signal.addEventListener('abort', () => release());
-      const requested = new Promise<boolean>((resolve, reject) => {
+    hasLock(signal: AbortSignal): Promise<boolean> {
+      const released = new Promise((resolve) => signal.addEventListener('abort', resolve));
+      const answered = new Promise<boolean>((resolve, reject) => {
         const onAnswer = (lock: unknown) => {
           resolve(!!lock);
           return lock && released;
         };
         navigator.locks.request(name, { ifAvailable: true }, onAnswer).catch(reject);
       });
-      try {
-        // Locks are missing or blocked if this fails.
-        const hasLock = await withTimeout(LOCK_MS, requested, 'lock').catch(() => false);
-        return await work(hasLock === true);
-      } finally {
-        release();
-      }
+      // Locks are missing or blocked if this fails.
+      return withTimeout(LOCK_MS, answered, 'lock').then(
+        (hasLock) => hasLock === true,
+        () => false,
+      );
     },
   };
 }

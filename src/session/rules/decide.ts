@@ -11,19 +11,25 @@ import type { ErrorCode, TokenError } from '../../token/errors.ts';
 import { type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import type { NeedReason, NextReason, NextStep, Page, Plan, SessionState, View } from './page.ts';
 import { emptyRecord, isOfOtherUser, type RetryState, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, DAY_MS, isUsedUp, startOf } from './retry.ts';
+import { currentRetry, DAY_MS, isUsedUp, NEVER, startOf } from './retry.ts';
 
-/** The decision for a record, a page and a time. */
-export interface Decision {
+/** What record, page and time say. */
+interface Facts {
   /** The record that this page may use: an empty one if it is unknown or belongs to another user. */
   readonly record: SessionRecord;
   readonly isForeign: boolean;
   /** Service time. */
   readonly at: number;
+  readonly phase: Phase;
+  readonly retry: RetryState | undefined;
   /** The token that the session may return. */
   readonly token: string | undefined;
   /** The record may be announced and acted upon. */
   readonly isSettled: boolean;
+}
+
+/** The decision for a record, a page and a time. */
+export interface Decision extends Facts {
   /** Why a new set is needed, if one is. */
   readonly need: NeedReason | undefined;
   /** The attempt to start now. */
@@ -40,37 +46,45 @@ export function isActive({ consent, isClosed, isAway }: Page): boolean {
   return consent === true && !isClosed && !isAway;
 }
 
-/** Decide at `now`. */
-export function decide(view: View, page: Page, now: number): Decision {
+function factsOf(view: View, page: Page, now: number): Facts {
   const isForeign = isOfOtherUser(view.record, page.user);
   const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
-  const { set, offsetMs } = record;
-  const { refreshAt, expiresAt, endsAt } = set ?? {};
   const at = serviceTime(record, now);
-  const phase = phaseOf(record, at);
-  const token = isActive(page) ? tokenAt(record, at) : undefined;
-  const isSettled = isActive(page) && view.status === 'settled';
-  const retry = currentRetry(record, now);
-  const need = isSettled && !isForeign ? needOf(page, record, phase, retry, at) : undefined;
-  const plan = isSettled && !page.attempt ? planOf(page, record, phase, need) : undefined;
-  const wait = plan && waitOf(plan, page, retry, now);
-  const due = wait ? undefined : plan;
-  const next = nextOf(page, record, phase, token, isSettled, plan, wait);
-  const { reason } = next ?? {};
-  // More instants than needed do no harm.
-  const changes = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - offsetMs);
-  const wakes = [...changes, next?.at ?? 0, page.otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
-  const awaited = reason === 'storage' ? reason : reason === 'in_progress' ? (next?.action as Plan['kind']) : undefined;
   return {
     record,
     isForeign,
     at,
-    token,
-    isSettled,
+    phase: phaseOf(record, at),
+    retry: currentRetry(record, now),
+    token: isActive(page) ? tokenAt(record, at) : undefined,
+    isSettled: isActive(page) && view.isSettled,
+  };
+}
+
+/**
+ * Decide at `now`.
+ *
+ * @param isExplicit  the page calls `refresh()`.
+ */
+export function decide(view: View, page: Page, now: number, isExplicit = false): Decision {
+  const facts = factsOf(view, page, now);
+  const { record, token, phase, retry, isSettled } = facts;
+  const { refreshAt, expiresAt, endsAt } = record.set ?? {};
+  const need = needOf(facts, page, isExplicit);
+  const plan = planOf(facts, page, need, isExplicit);
+  const wait = plan && !isExplicit ? waitOf(plan, facts, page, now) : undefined;
+  const next = nextOf(facts, page, plan, wait);
+  const { reason } = next ?? {};
+  // More instants than needed do no harm.
+  const changes = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
+  const wakes = [...changes, next?.at ?? 0, page.otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
+  const awaited = reason === 'storage' ? reason : reason === 'in_progress' ? (next?.action as Plan['kind']) : undefined;
+  return {
+    ...facts,
     need,
-    due,
+    due: wait ? undefined : plan,
     isTokenExpected: !!reason && (EXPECTED.includes(reason) || page.consent === undefined),
-    wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : Number.POSITIVE_INFINITY,
+    wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : NEVER,
     state: {
       phase,
       refreshAt,
@@ -80,7 +94,7 @@ export function decide(view: View, page: Page, now: number): Decision {
       persistence: view.kind,
       waitingFor: page.consent ? (token ? undefined : awaited) : 'consent',
       lastError: page.lastError,
-      clockOffsetMs: offsetMs || undefined,
+      clockOffsetMs: record.offsetMs || undefined,
       next,
     },
   };
@@ -91,27 +105,27 @@ const EXPECTED: readonly NextReason[] = ['storage', 'in_progress', 'other_tab', 
 
 /** Why a new set is needed, if one is. */
 function needOf(
-  page: Page,
-  { set }: SessionRecord,
-  phase: Phase,
-  retry: RetryState | undefined,
-  at: number,
+  { record: { set }, isForeign, isSettled, phase, retry, at }: Facts,
+  { canProvide, canRefresh, provideResult }: Page,
+  isExplicit: boolean,
 ): NeedReason | undefined {
+  if (!isSettled || isForeign) return undefined;
   if (phase === 'empty' || phase === 'ended') return phase;
   // The opt-out belongs to the set that opted out: another user may be signed in, whose set `provide` can return.
-  if (!set) return page.canProvide || page.provideResult ? 'empty' : undefined;
+  if (!set) return canProvide || provideResult ? 'empty' : undefined;
   // This page does not ask the service: the host has let both tokens expire, or wants another set.
-  if (!page.canRefresh && (at >= set.endsAt || (page.isForced && page.canProvide))) return 'ended';
-  return isUsedUp(retry) && !page.isForced ? 'refused' : undefined;
+  if (!canRefresh && (at >= set.endsAt || (isExplicit && canProvide))) return 'ended';
+  return isUsedUp(retry) && !isExplicit ? 'refused' : undefined;
 }
 
 /** What the session would attempt if nothing delayed it. */
 function planOf(
-  { canProvide, canRefresh, provideResult, isForced: isExplicit }: Page,
-  { set }: SessionRecord,
-  phase: Phase,
+  { record: { set }, isSettled, phase }: Facts,
+  { attempt, canProvide, canRefresh, provideResult }: Page,
   need: NeedReason | undefined,
+  isExplicit: boolean,
 ): Plan | undefined {
+  if (!isSettled || attempt) return undefined;
   if (need) return canProvide && provideResult !== 'nobody' ? { kind: 'provide', need, isExplicit } : undefined;
   return canRefresh && set && (phase !== 'fresh' || isExplicit) ? { kind: 'refresh', isExplicit } : undefined;
 }
@@ -120,35 +134,30 @@ function planOf(
 type Wait = Omit<NextStep, 'action'>;
 
 /** What delays a plan; undefined if it may start now. */
-function waitOf(plan: Plan, page: Page, retry: RetryState | undefined, now: number): Wait | undefined {
-  if (page.isForced) return undefined;
-  if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
-  const startAt = startOf(plan, retry);
-  const at = Math.max(startAt, page.waitUntil);
+function waitOf(plan: Plan, { retry }: Facts, { otherTabUntil, hiddenAt, callers }: Page, now: number) {
+  if (otherTabUntil > now) return { at: otherTabUntil, reason: 'other_tab' } as const;
+  const at = startOf(plan, retry);
   // Not `at > now`: the host's `now` may return NaN, and attempts would follow one another without a pause.
-  if (!(at <= now)) return { at, reason: retry && startAt === at ? retry.reason : 'back_off' };
-  return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
+  if (!(at <= now)) return { at, reason: retry?.reason ?? 'back_off' } as const;
+  return hiddenAt && !callers ? ({ reason: 'hidden' } as const) : undefined;
 }
 
 /** The one next step: what blocks the session comes first, then an attempt, then what time alone brings. */
 function nextOf(
-  page: Page,
-  { set, offsetMs }: SessionRecord,
-  phase: Phase,
-  token: string | undefined,
-  isSettled: boolean,
+  { record: { set, offsetMs }, isSettled, phase, token }: Facts,
+  { isClosed, canProvide, canRefresh, consent, attempt }: Page,
   plan: Plan | undefined,
   wait: Wait | undefined,
 ): NextStep | undefined {
-  if (page.isClosed) return undefined;
-  const action = set || !page.canProvide ? 'refresh' : 'provide';
-  if (!isSettled) return { action, reason: page.consent ? 'storage' : 'consent' };
-  if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
+  if (isClosed) return undefined;
+  if (!isSettled)
+    return { action: set || !canProvide ? 'refresh' : 'provide', reason: consent ? 'storage' : 'consent' };
+  if (attempt) return { at: attempt.startedAt, action: attempt.plan.kind, reason: 'in_progress' };
   // An attempt that starts now has no instant yet, so that a state that is read twice before then stays the same.
   if (plan) return { ...(wait ?? { reason: 'in_progress' }), action: plan.kind };
-  if (phase === 'fresh' && page.canRefresh && set)
+  if (set && phase === 'fresh' && canRefresh)
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
-  if (token && set) return { at: set.expiresAt - offsetMs, action: 'expire', reason: 'expires' };
+  if (set && token) return { at: set.expiresAt - offsetMs, action: 'expire', reason: 'expires' };
   return { action: 'provide', reason: 'page' };
 }
 

@@ -22,6 +22,15 @@ export interface Plan {
 /** Where the current token came from: the host, `provide`, a refresh on this page, another tab, or storage. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 
+/** An attempt in progress. */
+export interface Attempt {
+  readonly plan: Plan;
+  /** Of the record at its start: another one makes the attempt void. */
+  readonly generation: number;
+  readonly startedAt: number;
+  readonly controller: AbortController;
+}
+
 /** What only this page knows. */
 export interface Page {
   /** Options that decide what a session may do. */
@@ -38,23 +47,14 @@ export interface Page {
   hiddenAt: number;
   /** Calls of `getToken` that wait for a token. */
   callers: number;
-  /** The attempt in progress. Another generation of the record makes it void. */
-  attempt: { readonly plan: Plan; readonly generation: number; readonly startedAt: number } | undefined;
+  attempt: Attempt | undefined;
   /**
    * `nobody`: `provide` is not called, because nobody is signed in (it said so, or the user has logged out), or the service has
    * refused the set that was held back after an opt-out. `failed`: its last call failed.
    */
   provideResult: 'nobody' | 'failed' | undefined;
-  /** The page calls `refresh()` at this moment. */
-  isForced: boolean;
   /** Another tab has the lease until then. */
   otherTabUntil: number;
-  /**
-   * Attempts of this page in a row without a fresh set, and its own pause after them: the record of a store that lies has none. They
-   * end with a set of the host, or with one that is still fresh after the pause.
-   */
-  fruitless: number;
-  waitUntil: number;
   /** Where the current set came from, for the next `token` event. */
   cause: Cause;
   /** The last failure; absent once there is another set. */
@@ -66,8 +66,8 @@ export interface Page {
 /** What the page sees of the record. */
 export interface View {
   readonly record: SessionRecord;
-  /** `unknown`: the page has not read it since it was last away. `writing`: a change of the host is on its way to the store. */
-  readonly status: 'unknown' | 'writing' | 'settled';
+  /** The page has read it since it was last away, and no change of the host is on its way to the store. */
+  readonly isSettled: boolean;
   /** Where the record is kept. */
   readonly kind: string;
 }
@@ -229,7 +229,6 @@ export function recordChanged(
     provideResult: isRefused || isLogout ? 'nobody' : undefined,
     // The lease belonged to the former set.
     otherTabUntil: 0,
-    ...(cause === 'set' && { fruitless: 0, waitUntil: 0 }),
     emitted: { ...emitted, need: isLogout || (isStillMissing && emitted.need) },
   };
 }

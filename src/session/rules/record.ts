@@ -116,8 +116,9 @@ export function signedIn(user: string | undefined, now: number): Change {
  * it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  the user's hashed label; without it the record belongs to no known user.
+ * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
  */
-export function setByHost(set: TokenSet, now: number, user?: string): Change {
+export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
   return (record) => {
     // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
     if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
@@ -125,21 +126,13 @@ export function setByHost(set: TokenSet, now: number, user?: string): Change {
       ...erased(record),
       set,
       user,
+      optedOut: isFromService ? undefined : record.optedOut,
       receivedAt: now,
       acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
       // Otherwise a service that refuses every user of this browser would be called endlessly.
-      retry: record.optedOut ? record.retry && { ...record.retry, refusals: 0 } : undefined,
+      retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
     };
   };
-}
-
-/**
- * A host that refreshes the set itself (`refresh: 'off'`) supplies one. It comes from the service, so it lifts the tombstone of an
- * opt-out.
- */
-export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Change {
-  const supplied = setByHost(set, now, user);
-  return (record) => supplied(record.optedOut ? { ...record, optedOut: undefined } : record);
 }
 
 /**
@@ -165,11 +158,7 @@ export function renderedFor(
 }
 
 function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
-  return (
-    one?.refreshToken === other?.refreshToken &&
-    one?.advertisingToken === other?.advertisingToken &&
-    one?.expiresAt === other?.expiresAt
-  );
+  return one?.refreshToken === other?.refreshToken && one?.expiresAt === other?.expiresAt;
 }
 
 /** Tell whether two records hold the same set, put there by the same action. A refresh may keep the tokens and extend the times. */
@@ -208,18 +197,17 @@ function areNumbers(given: object, ...names: string[]): boolean {
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const empty = emptyRecord(baseUrl);
   try {
-    const { v, baseUrl: storedUrl } = ownMembers(stored);
     const record = ownMembers<SessionRecord>({ ...empty, ...(stored as object) });
     const set = record.set && readTokenSet(record.set, true);
     const lease = record.lease && ownMembers<Lease>(record.lease);
     const retry = record.retry && ownMembers<RetryState>(record.retry);
     const isSound =
-      v === 2 &&
-      storedUrl === baseUrl &&
+      record.v === 2 &&
+      record.baseUrl === baseUrl &&
       areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
       (!lease || areNumbers(lease, 'at', 'ms')) &&
       (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));
-    return isSound ? Object.assign(record, set && { set }, lease && { lease }, retry && { retry }) : empty;
+    return isSound ? ownMembers({ ...record, set, lease, retry }) : empty;
   } catch {
     return empty;
   }

@@ -90,7 +90,7 @@ export function drawPause({ firstMs, maxMs }: BackOff): Pause {
 /** Tell whether another tab has the lease. `hasLock`: this tab has the Web Lock. */
 export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
   if (!lease || (hasLock && lease.isLocked)) return false;
-  return !isFuture(lease.at, now) && now < lease.at + Math.min(lease.ms, DAY_MS);
+  return !isFuture(lease.at, now) && now < lease.at + lease.ms;
 }
 
 /**
@@ -111,11 +111,11 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): 
  * The attempt that took the lease of `sent` is over. Its outcome counts only if generation and tokens are still those that were
  * sent; a failure, only if no other tab has taken the lease meanwhile.
  */
-export function attemptEnded(sent: SessionRecord, outcome: Change, isFailure: boolean): Change {
+export function attemptEnded(sent: SessionRecord, outcome: Change | undefined, isFailure: boolean): Change {
   return (record) => {
-    const isOwn = record.lease?.id === sent.lease?.id;
-    const ended = isOwn ? { ...record, lease: undefined } : record;
-    return isSameSet(record, sent) && (isOwn || !isFailure) ? outcome(ended) : ended;
+    const isTaken = !!record.lease && record.lease.id !== sent.lease?.id;
+    const ended = isTaken || !record.lease ? record : { ...record, lease: undefined };
+    return outcome && isSameSet(record, sent) && !(isTaken && isFailure) ? outcome(ended) : ended;
   };
 }
 
@@ -152,79 +152,64 @@ export function wokeUp(at: number): Change {
   };
 }
 
-/** The retry state after an attempt that did not fail, but brought no valid set: only many of them in a row cause a pause. */
-function fruitless(record: SessionRecord, pause: Pause, now: number): RetryState {
-  const retry = attemptCounted(record, now);
-  return retry.attempts > FREE_ATTEMPTS ? { ...retry, waitUntil: now + pause(retry.attempts) } : retry;
+/** What an attempt has found. */
+export interface Found {
+  /** A set, an opt-out, or the end of the refresh token; undefined: `provide` says that nobody is signed in. */
+  readonly result: Answer | 'ended' | undefined;
+  /** The `Date` header of the service's response, epoch ms, if the page may read it. */
+  readonly dateMs?: number | undefined;
 }
 
 /**
- * `provide` has answered at `now`. undefined: nobody is signed in.
+ * The service has answered the refresh of `sent`, or `provide` has answered, at `now`.
  *
  * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
  */
-export function provideAnswered(
-  answer: Answer | undefined,
+export function attemptAnswered(
+  sent: SessionRecord,
+  { kind }: Plan,
+  { result, dateMs }: Found,
   user: string | undefined,
   pause: Pause,
   now: number,
 ): Change {
   return (record) => {
+    const { attempts, ...counted } = attemptCounted(record, now);
+    // Only many attempts in a row that do not fail, but bring no valid set either, cause a pause.
+    const waitUntil = attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0;
+    const retry = { ...counted, attempts, refusals: 0, waitUntil };
     // That the service keeps refusing the set still counts.
-    if (!answer) return record.set ? record : { ...record, retry: undefined };
-    if (answer === 'optout') return optedOut(now)(record);
-    const after = setByHost(answer, now, user ?? record.user)(record);
-    // A set that is due soon may be one that the service refuses.
-    const isFresh = phaseOf(after, now + after.offsetMs + DUE_ON_ARRIVAL_MS) === 'fresh';
-    return { ...after, retry: isFresh ? undefined : { ...fruitless(record, pause, now), refusals: 0 } };
-  };
-}
-
-/** The result of a refresh: a newer set, an opt-out, or the end of the refresh token. */
-export type RefreshResult = Answer | 'ended';
-
-/**
- * The service has answered the refresh of `sent`.
- *
- * @param dateMs  the response's `Date` header, epoch ms, if the page may read it.
- */
-export function refreshAnswered(
-  sent: SessionRecord,
-  result: RefreshResult,
-  dateMs: number | undefined,
-  pause: Pause,
-  now: number,
-): Change {
-  return (record) => {
+    if (!result) return record.set ? record : { ...record, retry: undefined };
     // A set that was held back behind a tombstone is refused: attempts with such sets count together.
-    const retry = fruitless(record, pause, now);
     if (result === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
     if (result === 'ended' && record.optedOut) return { ...record, retry, set: undefined };
     // `provide` may be asked at once, even if the page called `refresh()` during a pause.
     if (result === 'ended') return { ...record, ended: true, retry: record.retry && { ...record.retry, waitUntil: 0 } };
-    const arrived = onArrival(result, sent.lease?.at ?? now, now, dateMs);
-    return {
-      ...record,
-      ...arrived,
-      receivedAt: now,
-      acceptedUntil: Math.max(record.acceptedUntil, result.expiresAt),
-      ended: undefined,
-      // The service accepts the user.
-      optedOut: undefined,
-      // A set that has expired on arrival is due at once: keep counting attempts, or the service would be called endlessly.
-      retry: result.expiresAt > now + arrived.offsetMs ? undefined : retry,
-    };
+    const isProvided = kind === 'provide';
+    const after = isProvided
+      ? setByHost(result, now, user ?? record.user)(record)
+      : refreshed(record, result, sent.lease?.at ?? now, now, dateMs);
+    // A set that is due or has expired on arrival: keep counting, or the service would be called endlessly. One of `provide` that is
+    // due soon may be one that the service refuses.
+    const at = now + after.offsetMs + (isProvided ? DUE_ON_ARRIVAL_MS : 0);
+    return { ...after, retry: phaseOf(after, at) === 'fresh' ? undefined : retry };
   };
 }
 
 /**
- * Derive the clock offset from a set that has just arrived; also returns the set, with `refreshAt` postponed if the set would be due
- * at once.
+ * The record with a set that the service has just sent. It derives the clock offset, and postpones `refreshAt` if the set would be
+ * due at once.
  *
  * The service read its clock between request (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is
  * taken at its end: it is better to return no token than an expired one.
  */
-function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined) {
+function refreshed(
+  record: SessionRecord,
+  set: TokenSet,
+  startedAt: number,
+  now: number,
+  dateMs: number | undefined,
+): SessionRecord {
   const { refreshAt, expiresAt } = set;
   const givenMs = dateMs ? dateMs - startedAt : 0;
   const isClockRight = dateMs && givenMs > -CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
@@ -237,5 +222,14 @@ function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number
   // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.
   const isDue = arrivedAt > refreshAt - Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
   const dueAt = (Math.max(refreshAt, arrivedAt) + expiresAt) / 2;
-  return { set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set, offsetMs };
+  return {
+    ...record,
+    set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set,
+    offsetMs,
+    receivedAt: now,
+    acceptedUntil: Math.max(record.acceptedUntil, expiresAt),
+    ended: undefined,
+    // The service accepts the user.
+    optedOut: undefined,
+  };
 }

@@ -10,13 +10,7 @@ import {
   type SessionEvent,
 } from '../../../src/session/rules/page.ts';
 import type { Change, SessionRecord } from '../../../src/session/rules/record.ts';
-import {
-  attemptClaimed,
-  attemptEnded,
-  attemptFailed,
-  type RefreshResult,
-  refreshAnswered,
-} from '../../../src/session/rules/retry.ts';
+import { attemptClaimed, attemptEnded, attemptFailed, type Found } from '../../../src/session/rules/retry.ts';
 import type { Phase } from '../../../src/token/phase.ts';
 import {
   bare,
@@ -34,6 +28,7 @@ import {
   REFRESH,
   REFRESH_AT,
   record,
+  refreshAnswered,
   retry,
   SECOND,
   STALE,
@@ -117,7 +112,7 @@ const SET_2 = setOf(2, ANSWERED);
 type Outcome = (sent: SessionRecord) => { readonly change: Change; readonly isFailure: boolean };
 
 const answered =
-  (result: RefreshResult): Outcome =>
+  (result: Found['result']): Outcome =>
   (sent) => ({ change: refreshAnswered(sent, result, undefined, () => MINUTE, ANSWERED), isFailure: false });
 const failed =
   (status?: number, retryAfterMs?: number): Outcome =>

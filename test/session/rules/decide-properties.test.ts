@@ -7,14 +7,27 @@ import { changesBetween, type Page, type SessionState, type View } from '../../.
 import { isOfOtherUser, serviceTime } from '../../../src/session/rules/record.ts';
 import { attemptClaimed, currentRetry } from '../../../src/session/rules/retry.ts';
 import { runsOf } from '../../support/properties.ts';
-import { clockTimes, DAY, decisionOf, deepFreeze, leaseOf, NEVER, pages, views } from './fixtures.ts';
+import {
+  attemptOf,
+  clockTimes,
+  DAY,
+  decisionOf,
+  deepFreeze,
+  leaseOf,
+  NEVER,
+  pages,
+  seldom,
+  views,
+} from './fixtures.ts';
 
 const RUNS = runsOf(500);
 
 /** Check every decision. Its inputs are frozen, so a decision that changes them throws. */
-function always(check: (decision: Decision, view: View, page: Page, now: number) => void): void {
+function always(check: (decision: Decision, view: View, page: Page, now: number, isExplicit: boolean) => void): void {
   fc.assert(
-    fc.property(views, pages, clockTimes, (view, page, now) => check(decisionOf(view, page, now), view, page, now)),
+    fc.property(views, pages, clockTimes, seldom, (view, page, now, isExplicit) =>
+      check(decisionOf(view, page, now, isExplicit), view, page, now, isExplicit),
+    ),
     { numRuns: RUNS },
   );
 }
@@ -23,7 +36,7 @@ function always(check: (decision: Decision, view: View, page: Page, now: number)
 function carriedOut(page: Page, decision: Decision, { record: { generation } }: View, now: number): Page {
   const { due: plan, isSettled } = decision;
   const emitted = isSettled ? changesBetween(page.emitted, page, decision).emitted : page.emitted;
-  const attempt = plan ? { plan, generation, startedAt: now } : page.attempt;
+  const attempt = plan ? attemptOf(plan, now, generation) : page.attempt;
   return deepFreeze({ ...page, emitted, attempt });
 }
 
@@ -33,15 +46,15 @@ const startedState = ({ state, due }: Decision, now: number): SessionState =>
 
 describe('every decision', () => {
   test('is the same for the same record, page and time', () => {
-    always((decision, view, page, now) => {
-      expect(decisionOf(structuredClone(view), { ...page }, now)).toEqual(decision);
+    always((decision, view, page, now, isExplicit) => {
+      expect(decisionOf(structuredClone(view), { ...page }, now, isExplicit)).toEqual(decision);
     });
   });
 
   test('returns a token only with consent, of the user of the page, who has not opted out, before it expires', () => {
-    always(({ token }, { record, status }, page, now) => {
+    always(({ token }, { record }, page, now) => {
       if (token === undefined) return;
-      expect([isActive(page), status === 'unknown', isOfOtherUser(record, page.user)]).toEqual([true, false, false]);
+      expect([isActive(page), isOfOtherUser(record, page.user)]).toEqual([true, false]);
       expect(record.optedOut).toBeFalsy();
       expect(serviceTime(record, now)).toBeLessThan(record.set!.expiresAt);
       expect(token).toBe(record.set!.advertisingToken);
@@ -56,32 +69,32 @@ describe('every decision', () => {
   });
 
   test('acts only on a record that is known and settled, on a page that is active', () => {
-    always(({ isSettled, need, due, wakeAt }, { status }, page) => {
-      expect(isSettled).toBe(isActive(page) && status === 'settled');
+    always(({ isSettled, need, due, wakeAt }, view, page) => {
+      expect(isSettled).toBe(isActive(page) && view.isSettled);
       if (!isSettled) expect([need, due, wakeAt]).toEqual([undefined, undefined, NEVER]);
     });
   });
 
   test('starts one attempt at a time, of a kind that the options permit, for no other user', () => {
-    always(({ due, isForeign }, { record }, page) => {
+    always(({ due, isForeign }, { record }, page, _now, isExplicit) => {
       if (!due) return;
-      expect([page.attempt, isForeign, due.isExplicit]).toEqual([undefined, false, page.isForced]);
+      expect([page.attempt, isForeign, due.isExplicit]).toEqual([undefined, false, isExplicit]);
       expect(due.kind === 'provide' ? page.canProvide && due.need : page.canRefresh && record.set).toBeTruthy();
     });
   });
 
-  test('starts nothing before the pauses of page and record are over, unless the page asked', () => {
-    always(({ due }, { record }, page, now) => {
-      if (!due || page.isForced) return;
-      for (const until of [page.otherTabUntil, page.waitUntil, currentRetry(record, now)?.waitUntil ?? 0])
+  test('starts nothing before the pauses are over, unless the page asked', () => {
+    always(({ due }, { record }, page, now, isExplicit) => {
+      if (!due || isExplicit) return;
+      for (const until of [page.otherTabUntil, currentRetry(record, now)?.waitUntil ?? 0])
         expect(until).toBeLessThanOrEqual(now);
     });
   });
 
   test('starts nothing that the claim does not permit, unless another tab has the lease', () => {
-    always(({ due }, { record }, page, now) => {
+    always(({ due }, { record }, _page, now, isExplicit) => {
       // No session writes an end behind the tombstone.
-      if (!due || page.isForced || (record.ended && record.optedOut)) return;
+      if (!due || isExplicit || (record.ended && record.optedOut)) return;
       const unleased = deepFreeze({ ...record, lease: undefined });
       expect(attemptClaimed(record, due, leaseOf(now))(unleased)).not.toBe(unleased);
     });
@@ -103,9 +116,9 @@ describe('every decision', () => {
   });
 
   test('is a fixed point once it is carried out: no event, no second attempt, the same state', () => {
-    always((decision, view, before, now) => {
+    always((decision, view, before, now, isExplicit) => {
       // The page calls `refresh()` only for a moment, with a fresh decision.
-      if (before.isForced) return;
+      if (isExplicit) return;
       const page = carriedOut(before, decision, view, now);
       const again = decisionOf(view, page, now);
       const { token, isTokenExpected, isSettled } = decision;
@@ -124,8 +137,8 @@ describe('every decision', () => {
       fc.property(views, pages, fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (given, before, ms, part) => {
         const { record } = given;
         const now = Math.max(0, record.receivedAt, record.retry?.countedAt ?? 0) + (ms % DAY);
-        const view = { ...given, status: 'settled' } as const;
-        const active = { ...before, consent: true, isClosed: false, isAway: false, isForced: false };
+        const view = { ...given, isSettled: true };
+        const active = { ...before, consent: true, isClosed: false, isAway: false };
         const decision = decisionOf(view, active, now);
         const page = carriedOut(active, decision, view, now);
         const endsAt = Math.min(decision.wakeAt, now + 400 * DAY);

@@ -20,6 +20,7 @@ import { emptyRecord, type RetryState, type SessionRecord } from '../../../src/s
 import { type ErrorCode, TokenError } from '../../../src/token/errors.ts';
 import {
   ARRIVAL,
+  attemptOf,
   BASE_URL,
   bare,
   DAY,
@@ -46,8 +47,8 @@ import {
 type Case<T> = readonly [sentence: string, given: SessionRecord | View, page: Page, now: number, expected: T];
 
 const none = emptyRecord(BASE_URL);
-const unknown: View = { record: none, status: 'unknown', kind: 'indexeddb' };
-const written: View = { record: record(), status: 'writing', kind: 'indexeddb' };
+const unknown: View = { record: none, isSettled: false, kind: 'indexeddb' };
+const written: View = { record: record(), isSettled: false, kind: 'indexeddb' };
 const ended = record({ ended: true });
 const heldBack = record({ optedOut: true });
 const tombstone = bare({ optedOut: true });
@@ -55,8 +56,8 @@ const waiting = (change: Partial<RetryState>) => record({ retry: retry({ counted
 const usedUp = waiting({ refusals: 4 });
 const ofB = record({ user: 'b' });
 
-const refreshing = page({ attempt: { plan: REFRESH, generation: 1, startedAt: DUE - SECOND } });
-const providing = page({ canProvide: true, attempt: { plan: PROVIDE, generation: 1, startedAt: DUE - SECOND } });
+const refreshing = page({ attempt: attemptOf(REFRESH, DUE - SECOND) });
+const providing = page({ canProvide: true, attempt: attemptOf(PROVIDE, DUE - SECOND) });
 const nobody = page({ canProvide: true, provideResult: 'nobody' });
 const failed = page({ canProvide: true, provideResult: 'failed' });
 const hostRefreshes = page({ canRefresh: false });
@@ -66,7 +67,6 @@ const refused = page({ consent: false });
 const closed = page({ isClosed: true });
 const away = page({ isAway: true });
 const hidden = page({ hiddenAt: FRESH });
-const forced = page({ isForced: true });
 const provides = page({ canProvide: true });
 
 describe('the token that may be returned', () => {
@@ -146,11 +146,10 @@ describe('the next step', () => {
   const now = refreshes('in_progress');
   const dueAt = refreshes('refresh_from', REFRESH_AT);
   const expires = step('expire', 'expires', EXPIRES_AT);
-  const paused = page({ waitUntil: DUE + 7 });
-  const otherTab = page({ otherTabUntil: DUE + 7, waitUntil: DUE + 8 });
+  const otherTab = page({ otherTabUntil: DUE + 7 });
   const until = (reason: RetryState['reason'], waitUntil = DUE + 7) => waiting({ reason, waitUntil });
   const bareUntil7 = { ...until('refused'), set: undefined };
-  const notANumber = page({ waitUntil: Number.NaN });
+  const notANumber = until('back_off', Number.NaN);
   test.each<Case<NextStep | undefined>>([
     ['refresh_from: a fresh set is refreshed when it is due', record(), page(), FRESH, dueAt],
     ['refresh_from: in local time', record({ offsetMs: 7 }), page(), FRESH, refreshes('refresh_from', REFRESH_AT - 7)],
@@ -167,13 +166,10 @@ describe('the next step', () => {
     ['refused: the service refused the set', until('refused'), page(), DUE, in7('refused')],
     ['retry_after: the service asked for a pause', until('retry_after'), page(), DUE, in7('retry_after')],
     ['woken: the page woke up', until('woken'), page(), DUE, in7('woken')],
-    ['back_off: this page knows that its attempt failed', record(), paused, DUE, in7('back_off')],
-    ['back_off: the longer of two pauses counts', until('refused', DUE + 5), paused, DUE, in7('back_off')],
-    ['woken: of two pauses that end together, that of the record', until('woken'), paused, DUE, in7('woken')],
     ['refused: `provide` waits, too', bareUntil7, failed, DUE, step('provide', 'refused', DUE + 7)],
-    ['in_progress: the pause of record and page is over', until('refused', DUE), page({ waitUntil: DUE }), DUE, now],
+    ['in_progress: the pause is over', until('refused', DUE), page(), DUE, now],
     ['in_progress: the pause is of a day ago', until('refused', NEVER), page(), DUE - 1 + DAY, now],
-    ['back_off: the host’s clock returned NaN', record(), notANumber, DUE, refreshes('back_off', Number.NaN)],
+    ['back_off: the host’s clock returned NaN', notANumber, page(), DUE, refreshes('back_off', Number.NaN)],
     ['hidden: a hidden page waits for no known instant', record(), hidden, DUE, refreshes('hidden')],
     ['in_progress: a hidden page is asked for a token', record(), { ...hidden, callers: 1 }, DUE, now],
     ['consent: the gate has not answered', record(), pending, DUE, refreshes('consent')],
@@ -226,23 +222,22 @@ describe('the attempt that starts now', () => {
 
   const provideNow = (need: NeedReason): Plan => ({ kind: 'provide', need, isExplicit: true });
   const refreshNow: Plan = { ...REFRESH, isExplicit: true };
-  const may = { isForced: true, canProvide: true };
-  const busy = { hiddenAt: FRESH, waitUntil: NEVER, otherTabUntil: NEVER };
+  const busy = page({ hiddenAt: FRESH, otherTabUntil: NEVER });
   test.each<Case<Plan | undefined>>([
-    ['refreshes a fresh set', record(), forced, FRESH, refreshNow],
-    ['refreshes a set that was refused', usedUp, forced, DUE, refreshNow],
-    ['refreshes a set behind a tombstone', heldBack, forced, DUE, refreshNow],
-    ['waits for nothing', waiting({ waitUntil: NEVER }), { ...forced, ...busy }, DUE, refreshNow],
-    ['calls `provide` for an empty record', bare(), page(may), DUE, provideNow('empty')],
-    ['calls `provide` for a set that has ended', ended, page(may), DUE, provideNow('ended')],
-    ['calls `provide` where the host refreshes', record(), { ...providesOnly, ...may }, FRESH, provideNow('ended')],
-    ['attempts nothing where it may do neither', record(), { ...hostRefreshes, isForced: true }, FRESH, undefined],
-    ['attempts nothing without a set and `provide`', bare(), forced, DUE, undefined],
-    ['attempts nothing after an opt-out that left no set', tombstone, forced, DUE, undefined],
-    ['attempts nothing for another user', ofB, { ...forced, user: 'a' }, DUE, undefined],
-    ['does not start a second attempt', record(), { ...refreshing, isForced: true }, DUE, undefined],
+    ['refreshes a fresh set', record(), page(), FRESH, refreshNow],
+    ['refreshes a set that was refused', usedUp, page(), DUE, refreshNow],
+    ['refreshes a set behind a tombstone', heldBack, page(), DUE, refreshNow],
+    ['waits for nothing', waiting({ waitUntil: NEVER }), busy, DUE, refreshNow],
+    ['calls `provide` for an empty record', bare(), provides, DUE, provideNow('empty')],
+    ['calls `provide` for a set that has ended', ended, provides, DUE, provideNow('ended')],
+    ['calls `provide` where the host refreshes', record(), providesOnly, FRESH, provideNow('ended')],
+    ['attempts nothing where it may do neither', record(), hostRefreshes, FRESH, undefined],
+    ['attempts nothing without a set and `provide`', bare(), page(), DUE, undefined],
+    ['attempts nothing after an opt-out that left no set', tombstone, page(), DUE, undefined],
+    ['attempts nothing for another user', ofB, page({ user: 'a' }), DUE, undefined],
+    ['does not start a second attempt', record(), refreshing, DUE, undefined],
   ])('where the page calls `refresh()`: %s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now).due).toEqual(expected);
+    expect(decisionOf(given, onPage, now, true).due).toEqual(expected);
   });
 });
 
@@ -261,7 +256,7 @@ describe('what the session, and a caller of getToken, waits for', () => {
     ['`provide` in progress', bare(), providing, DUE, ['provide', true]],
     ['another tab', record(), page({ otherTabUntil: STALE + 1 }), STALE, [undefined, true]],
     ['a page that woke up', waiting({ waitUntil: STALE + 1, reason: 'woken' }), page(), STALE, [undefined, true]],
-    ['no pause', record(), page({ waitUntil: STALE + 1 }), STALE, [undefined, false]],
+    ['no pause', waiting({ waitUntil: STALE + 1 }), page(), STALE, [undefined, false]],
     ['nothing, where nobody can be asked', bare(), page(), DUE, [undefined, false]],
     ['nothing, on a closed page', unknown, { ...refreshing, isClosed: true }, DUE, [undefined, false]],
   ])('%s', (_, given, onPage, now, [waitingFor, isTokenExpected]) => {
@@ -298,7 +293,8 @@ describe('why there is no token', () => {
   const gateFailed = new TokenError('no_consent', 'consent: the gate failed');
   const storeFailed = new TokenError('storage_failed');
   const setBack = record({ receivedAt: STALE + HOUR });
-  const later = { canProvide: true, waitUntil: STALE + HOUR };
+  const later = { countedAt: DUE, waitUntil: STALE + HOUR };
+  const [paused, barePaused] = [record({ retry: retry(later) }), bare({ retry: retry(later) })];
   const awaited = bare({ clearedAt: ARRIVAL, user: 'b' });
   const failing = page({ lastError: error });
   const ofA = page({ user: 'a', lastError: error, provideResult: 'failed' });
@@ -314,12 +310,12 @@ describe('why there is no token', () => {
     ['a refresh failed', record(), failing, error, ''],
     ['`provide` failed', bare(), { ...failed, lastError: error }, error, ''],
     ['nobody is signed in, since it failed', bare(), { ...nobody, lastError: error }, 'no_token', 'provide returned'],
-    ['a store failed, which matters not', record(), page({ ...later, lastError: storeFailed }), 'no_token', 'expired;'],
-    ['a gate failed, but not for good', record(), page({ ...later, lastError: gateFailed }), 'no_token', 'expired;'],
+    ['a store failed, which matters not', paused, page({ lastError: storeFailed }), 'no_token', 'expired;'],
+    ['a gate failed, but not for good', paused, page({ lastError: gateFailed }), 'no_token', 'expired;'],
     ['the user has logged out', bare({ clearedAt: ARRIVAL }), nobody, 'no_token', 'the user has logged out'],
     ['another user is awaited', awaited, providing, 'no_token', 'no token set; an attempt (provide) is in progress'],
     ['`provide` is missing', bare(), page(), 'no_token', 'no option provide'],
-    ['`provide` is called later', bare(), page(later), 'no_token', 'at 2030-01-15T15:00:00.000Z (back_off)'],
+    ['`provide` is called later', barePaused, provides, 'no_token', 'at 2030-01-15T15:00:00.000Z (back_off)'],
     ['the page is hidden', record(), hidden, 'no_token', 'the next attempt follows (hidden)'],
     ['the host refreshes', record(), hostRefreshes, 'no_token', "with refresh: 'off', the host supplies"],
     ['the clock of the device was set back', setBack, page(), 'no_token', 'was set back'],

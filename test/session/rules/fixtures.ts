@@ -8,7 +8,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { type Decision, decide } from '../../../src/session/rules/decide.ts';
-import type { Page, Plan, View } from '../../../src/session/rules/page.ts';
+import type { Attempt, Page, Plan, View } from '../../../src/session/rules/page.ts';
 import {
   type Change,
   emptyRecord,
@@ -17,8 +17,9 @@ import {
   type RetryState,
   type SessionRecord,
 } from '../../../src/session/rules/record.ts';
+import { attemptAnswered, type Found, type Pause } from '../../../src/session/rules/retry.ts';
 import { TokenError } from '../../../src/token/errors.ts';
-import type { TokenSet } from '../../../src/token/token-set.ts';
+import type { Answer, TokenSet } from '../../../src/token/token-set.ts';
 
 export const SECOND = 1_000;
 export const MINUTE = 60_000;
@@ -82,6 +83,11 @@ export function leaseOf(at: number, change: Partial<Lease> = {}): Lease {
   return { id: at, at, ms: 12_000, isLocked: true, ...change };
 }
 
+/** An attempt in progress. */
+export function attemptOf(plan: Plan, startedAt: number, generation = 1): Attempt {
+  return { plan, generation, startedAt, controller: new AbortController() };
+}
+
 /** A visible page with consent that may refresh and has no `provide`, except for `change`. */
 export function page(change: Partial<Page> = {}): Page {
   return {
@@ -95,10 +101,7 @@ export function page(change: Partial<Page> = {}): Page {
     callers: 0,
     attempt: undefined,
     provideResult: undefined,
-    isForced: false,
     otherTabUntil: 0,
-    fruitless: 0,
-    waitUntil: 0,
     cause: 'load',
     lastError: undefined,
     emitted: {},
@@ -107,9 +110,30 @@ export function page(change: Partial<Page> = {}): Page {
 }
 
 /** Decide for a view, or for a record that has been read and is not being written. The inputs must not be changed. */
-export function decisionOf(given: SessionRecord | View, page: Page, now: number): Decision {
-  const view = 'record' in given ? given : ({ record: given, status: 'settled', kind: 'memory' } as const);
-  return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now));
+export function decisionOf(given: SessionRecord | View, page: Page, now: number, isExplicit = false): Decision {
+  const view = 'record' in given ? given : ({ record: given, isSettled: true, kind: 'memory' } as const);
+  return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now, isExplicit));
+}
+
+/** The answer of the service to the refresh of `sent`, without a `Date`. */
+export function refreshAnswered(
+  sent: SessionRecord,
+  result: Found['result'],
+  dateMs: number | undefined,
+  pause: Pause,
+  now: number,
+): Change {
+  return attemptAnswered(sent, REFRESH, { result, dateMs }, undefined, pause, now);
+}
+
+/** The answer of `provide` on a page of `user`. */
+export function provideAnswered(
+  result: Answer | undefined,
+  user: string | undefined,
+  pause: Pause,
+  now: number,
+): Change {
+  return attemptAnswered(bare(), PROVIDE, { result }, user, pause, now);
 }
 
 /** An error of an attempt: the service answered with `status`, or nothing came. */
@@ -215,16 +239,18 @@ const hostileRecords = plausibleRecords.chain((plausible) =>
 
 export const records = fc.oneof({ weight: 3, arbitrary: plausibleRecords }, { weight: 1, arbitrary: hostileRecords });
 
+export const seldom = fc.constantFrom(false, false, false, true);
+
 /** A page that has lost track of its store knows no record. */
 export const views: fc.Arbitrary<View> = fc
-  .tuple(records, fc.constantFrom('settled', 'settled', 'settled', 'writing', 'unknown'))
-  .map(([seen, status]): View => {
-    return { record: status === 'unknown' ? emptyRecord(BASE_URL) : seen, status, kind: 'memory' };
+  .tuple(records, fc.constantFrom(true, true, true, false), seldom)
+  .map(([seen, isSettled, isUnknown]): View => {
+    return isUnknown
+      ? { record: emptyRecord(BASE_URL), isSettled: false, kind: 'memory' }
+      : { record: seen, isSettled, kind: 'memory' };
   });
 
 const flags = fc.boolean();
-const seldom = fc.constantFrom(false, false, false, true);
-const pageInstants = fc.oneof(fc.constant(0), instants);
 
 /** Pages in every combination of their members, also those that no session reaches. */
 export const pages: fc.Arbitrary<Page> = fc
@@ -238,16 +264,12 @@ export const pages: fc.Arbitrary<Page> = fc
     hiddenAt: fc.constantFrom(0, FRESH),
     callers: fc.integer({ min: 0, max: 2 }),
     attempt: optional(
-      fc.record({
-        plan: fc.constantFrom<Plan>(REFRESH, { ...REFRESH, isExplicit: true }, PROVIDE),
-        generation: fc.integer({ min: 0, max: 3 }),
-        startedAt: instants,
-      }),
+      fc
+        .tuple(fc.constantFrom<Plan>(REFRESH, { ...REFRESH, isExplicit: true }, PROVIDE), instants, fc.nat({ max: 3 }))
+        .map(([plan, startedAt, generation]) => attemptOf(plan, startedAt, generation)),
     ),
     provideResult: fc.constantFrom(undefined, undefined, 'nobody', 'failed'),
-    isForced: seldom,
-    otherTabUntil: pageInstants,
-    waitUntil: pageInstants,
+    otherTabUntil: fc.oneof(fc.constant(0), instants),
     cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),
     lastError: fc.constantFrom(undefined, failure(503), failure(400)),
     emitted: fc.record({

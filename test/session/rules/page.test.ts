@@ -10,15 +10,12 @@ const busy = page({
   cause: 'set',
   lastError: failure(503),
   provideResult: 'failed',
-  fruitless: 3,
-  waitUntil: DUE,
   otherTabUntil: DUE,
   emitted: { token: 'advertising-1', need: true },
 });
 
-/** The last failure and the lease no longer matter. Only the host ends the pause of the page itself. */
+/** The last failure and the lease no longer matter. */
 const changed = { lastError: undefined, provideResult: undefined, otherTabUntil: 0 };
-const endOfPause = (cause: Cause) => (cause === 'set' ? { fruitless: 0, waitUntil: 0 } : {});
 /** The page may be asked for a set, if one is needed. */
 const asks = { ...changed, emitted: { token: 'advertising-1', need: false } };
 /** Nobody is asked for a set. */
@@ -60,7 +57,7 @@ describe('another record', () => {
     ['whose tombstone is gone is a new need', heldBack, bare({ generation: 2 }), 'refresh', asks],
   ])('%s', (_, before, after, cause, expected) => {
     const found = recordChanged(deepFreeze(busy), deepFreeze(before), deepFreeze(after), cause, false);
-    expect(found).toEqual({ cause, ...expected, ...endOfPause(cause) });
+    expect(found).toEqual({ cause, ...expected });
   });
 
   test('with the same set changes nothing', () => {
@@ -76,7 +73,6 @@ describe('another record', () => {
     expect(recordChanged(busy, bare({ generation: 0 }), after, cause, true)).toEqual({
       cause,
       ...expected,
-      ...endOfPause(cause),
     });
   });
 });

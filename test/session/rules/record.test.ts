@@ -17,18 +17,9 @@ import {
   type SessionRecord,
   serviceTime,
   setByHost,
-  setByRefreshingHost,
   signedIn,
 } from '../../../src/session/rules/record.ts';
-import {
-  attemptClaimed,
-  attemptEnded,
-  attemptFailed,
-  provideAnswered,
-  type RefreshResult,
-  refreshAnswered,
-  wokeUp,
-} from '../../../src/session/rules/retry.ts';
+import { attemptClaimed, attemptEnded, attemptFailed, type Found, wokeUp } from '../../../src/session/rules/retry.ts';
 import { tokenAt } from '../../../src/token/phase.ts';
 import type { Answer } from '../../../src/token/token-set.ts';
 import { runsOf } from '../../support/properties.ts';
@@ -49,8 +40,10 @@ import {
   leaseOf,
   MINUTE,
   PROVIDE,
+  provideAnswered,
   REFRESH,
   record,
+  refreshAnswered,
   retry,
   setOf,
   sets,
@@ -98,7 +91,7 @@ describe('a set of the host', () => {
   const extended = { ...taken, set: longer, acceptedUntil: longer.expiresAt };
   const { retry } = busy;
   const counts = supplied({ optedOut: true, retry: { ...retry, refusals: 0 } });
-  const refreshedByHost = setByRefreshingHost(SET_2, DUE, 'b');
+  const refreshedByHost = setByHost(SET_2, DUE, 'b', true);
   test.each<ChangeCase>([
     ['is the first', empty, supply, supplied({ generation: 1 })],
     ['replaces everything', record({ ...busy, ended: true, clearedAt: 5 }), supply, supplied()],
@@ -154,7 +147,6 @@ describe('the same set', () => {
     ['is identified by generation and tokens', record({ ...busy, ended: true, offsetMs: 7 }), true],
     ['is another one after a refresh', record({ set: setOf(2) }), false],
     ['is another one if the host supplied it again', record({ generation: 2 }), false],
-    ['is another one with the same refresh token', set({ advertisingToken: 'advertising-2' }), false],
     ['is another one with the same advertising token', set({ refreshToken: 'another' }), false],
     ['is another one if a refresh extended it', set({ expiresAt: EXPIRES_AT + 1 }), false],
     ['is not absent', bare(), false],
@@ -229,7 +221,7 @@ const spans = fc.integer({ min: 0, max: 10_000 });
 const answers = fc.oneof(sets, fc.constant<Answer>('optout'));
 const steps: fc.Arbitrary<Step> = fc.oneof(
   sets.map((set) => stepOf('setByHost', (now) => setByHost(set, now))),
-  sets.map((set) => stepOf('setByRefreshingHost', (now) => setByRefreshingHost(set, now))),
+  sets.map((set) => stepOf('set by a host that refreshes', (now) => setByHost(set, now, undefined, true))),
   sets.map((set) => stepOf('rendered', (now) => renderedFor('a', now, set, true))),
   fc.boolean().map((forget) => stepOf('logout', (now) => loggedOut(now, forget))),
   fc.constant(stepOf('signIn', (now) => signedIn('a', now))),
@@ -244,7 +236,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     .tuple(fc.option(answers, { nil: undefined }), spans)
     .map(([answer, ms]) => attempt('provide', true, ms, (_, now) => provideAnswered(answer, 'a', pause, now))),
   fc
-    .tuple(fc.oneof(answers, fc.constant<RefreshResult>('ended')), dates, spans)
+    .tuple(fc.oneof(answers, fc.constant<Found['result']>('ended')), dates, spans)
     .map(([result, dateMs, ms]) =>
       attempt(`refresh: ${typeof result === 'string' ? result : 'set'}`, false, ms, (sent, now) =>
         refreshAnswered(sent, result, dateMs, pause, now),
@@ -278,7 +270,9 @@ describe('every record that a session can reach', () => {
   test('has a generation that never falls, and that rises with each act of the host', () => {
     everyRecord((after, before, name) => {
       expect(after.generation).toBeGreaterThanOrEqual(before.generation);
-      const isAct = ['setByHost', 'setByRefreshingHost', 'logout', 'signIn', 'optout', 'erased'].includes(name);
+      const isAct = ['setByHost', 'set by a host that refreshes', 'logout', 'signIn', 'optout', 'erased'].includes(
+        name,
+      );
       if (isAct && !(before.ended && after.set === before.set)) expect(after.generation).toBe(before.generation + 1);
     });
   });
@@ -286,13 +280,15 @@ describe('every record that a session can reach', () => {
   test('gives no token behind a tombstone, which only the service, or a host that acts for it, can lift', () => {
     everyRecord((after, before, name, now) => {
       if (after.optedOut) expect(tokenAt(after, now)).toBeUndefined();
-      if (before.optedOut && !after.optedOut) expect(['refresh: set', 'setByRefreshingHost']).toContain(name);
+      if (before.optedOut && !after.optedOut) expect(['refresh: set', 'set by a host that refreshes']).toContain(name);
     });
   });
 
   test('has a set only from the host, `provide` or a refresh; its end goes with it', () => {
     everyRecord((after, before, name) => {
-      const isSupplied = ['setByHost', 'setByRefreshingHost', 'rendered', 'provide', 'refresh: set'].includes(name);
+      const isSupplied = ['setByHost', 'set by a host that refreshes', 'rendered', 'provide', 'refresh: set'].includes(
+        name,
+      );
       if (after.set && !isSupplied) expect(after.set).toEqual(before.set);
       if (!after.set) expect(after.ended).toBeUndefined();
       if (after.set) expect(after.acceptedUntil).toBeGreaterThanOrEqual(after.set.expiresAt);
