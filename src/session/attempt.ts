@@ -83,7 +83,7 @@ export async function runAttempt(
     outcome = { isNobody: found !== 'aborted' && !found.result };
   } catch (thrown) {
     const error = errorOf(plan, thrown);
-    if (plan.kind === 'provide') explain?.warnIfNoSet('provide', error);
+    if (explain && plan.kind === 'provide') explain.warnIfNoSet('provide', error);
     change = attemptFailed(plan, error, pause, now());
     outcome = { error };
   }

@@ -54,7 +54,7 @@ export function askConsent(core: Core): void {
     // A withdrawal erases the last failure. A gate may call `onChange` before it returns: the page then has no session yet.
     await (isDecided && setConsent(core, answer === true));
     if (typeof answer === 'boolean') return;
-    if (!core.isClosed) explain?.warn(`${fault}`, 'no_consent', ...thrown);
+    if (explain && !core.isClosed) explain.warn(`${fault}`, 'no_consent', ...thrown);
     reportError(core, new TokenError('no_consent', fault));
     reconcile(core);
   };

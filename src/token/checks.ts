@@ -120,9 +120,11 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: 
   const isHttp = url?.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
   const isSchemePermitted = url?.protocol === 'https:' || isHttp;
   throwIf(faultOf?.(value, url, isSchemePermitted));
-  if (!url || !isSchemePermitted) throw new TypeError('baseUrl: expected an absolute https URL');
-  // Without user, password, query and fragment, which `faultOf` refuses.
-  return (url.origin + url.pathname).replace(/\/+$/, '');
+  const address = url && url.origin + url.pathname;
+  // A user, a password, a query or a fragment makes the difference; an empty query or fragment does no harm.
+  const given = url?.href.replace(/[?#]+$/, '');
+  if (!isSchemePermitted || address !== given) throw new TypeError('baseUrl: expected an absolute https URL');
+  return `${address}`.replace(/\/+$/, '');
 }
 
 /** Parse a string that is an absolute URL; undefined for anything else. */

@@ -55,7 +55,8 @@ export async function refreshSet(
     text = await response.text();
   } catch (thrown) {
     // If the session aborted the request, the reason is never read.
-    throw new TokenError('network', signal.aborted ? undefined : explain?.noAnswer(baseUrl, thrown, response));
+    const message = explain && !signal.aborted ? explain.noAnswer(baseUrl, thrown, response) : undefined;
+    throw new TokenError('network', message);
   }
   const { status, headers } = response;
   // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
