@@ -41,7 +41,7 @@ export interface AttemptContext {
 
 /** How an attempt ended. Without members: its outcome was applied or came too late, or it is too early to ask the service again. */
 export interface Outcome {
-  readonly error?: TokenError | undefined;
+  readonly error?: TokenError;
   /** Another tab has the lease until then, local epoch ms. */
   readonly otherTabUntil?: number;
   /** `provide` said that nobody is signed in. */
@@ -61,7 +61,7 @@ export async function runAttempt(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { settings, records, tabs, user, now } = context;
-  const isLocked = await tabs.hasLock(signal);
+  const isLocked = await tabs.takeLock(signal);
   // No caller is waiting any more.
   if (signal.aborted) return {};
   const pause = drawPause(settings);
@@ -75,18 +75,17 @@ export async function runAttempt(
   const { lease: holder } = claimed;
   if (holder !== lease)
     return holder && isLeased(claimed, now(), isLocked) ? { otherTabUntil: holder.at + holder.ms } : {};
-  let outcome: Outcome = {};
-  let change: Change | undefined;
-  try {
-    const found = await ask(context, plan, claimed.set, signal);
-    if (found !== 'aborted') change = attemptAnswered(claimed, plan, found, user, pause, now());
-    outcome = { isNobody: found !== 'aborted' && !found.result };
-  } catch (thrown) {
-    const error = errorOf(plan, thrown);
-    if (explain && plan.kind === 'provide') explain.warnIfNoSet('provide', error);
-    change = attemptFailed(plan, error, pause, now());
-    outcome = { error };
-  }
+  const { change, ...outcome } = await ask(context, plan, claimed.set, signal).then(
+    (found): Outcome & { readonly change?: Change } =>
+      found === 'aborted'
+        ? {}
+        : { change: attemptAnswered(claimed, plan, found, user, pause, now()), isNobody: !found.result },
+    (thrown) => {
+      const error = errorOf(plan, thrown);
+      if (explain && plan.kind === 'provide') explain.warnIfNoSet('provide', error);
+      return { change: attemptFailed(plan, error, pause, now()), error };
+    },
+  );
   const ended = attemptEnded(claimed, signal.aborted ? undefined : change, !!outcome.error);
   const { after } = await records.change(ended, plan.kind);
   // Other tabs may wait for the end of this attempt.

@@ -8,12 +8,12 @@
 import { TokenError } from '../token/errors.ts';
 import { explain } from './explain/entry.ts';
 import { type Core, disconnect, noToken, readAgain, reconcile, reportError, setPage } from './reconcile.ts';
-import { type Change, erased } from './rules/record.ts';
+import { type Change, erased, othersEnded } from './rules/record.ts';
 
 /**
  * Change the record for the host; settles after the write.
  *
- * @param isErasure  the change only erases, and needs no consent: a logout, an opt-out, a withdrawal of consent.
+ * @param isErasure  see {@link commitErasure}.
  * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next
  *   page may still find the previous user.
  */
@@ -37,6 +37,16 @@ export async function commit(core: Core, change: Change, isErasure = false): Pro
   if (core.isAway) void disconnect(core);
   if (!isErasure && !core.consent) throw noToken(core);
   if (!isConfirmed) throw new TokenError('storage_failed', explain?.unconfirmed);
+}
+
+/** Change the record by an erasure, which needs no consent: a logout, an opt-out, a withdrawal of consent. */
+export function commitErasure(core: Core, change: Change): Promise<void> {
+  return commit(core, change, true);
+}
+
+/** Report why a change that the page did not wait for has failed. Missing consent is not a failure. */
+export function reportUnlessConsent(core: Core, error: TokenError): void {
+  if (error.code !== 'no_consent') reportError(core, error);
 }
 
 /** Run the calls that wait for consent, or reject them with `error`. */
@@ -75,13 +85,17 @@ function setConsent(core: Core, isGranted: boolean): Promise<void> | undefined {
   const before = core.consent;
   if (core.isClosed) return undefined;
   if (before && !isGranted) setPage(core, { emitted: {} });
-  const erasing = before && !isGranted ? commit(core, erased, true).catch(() => {}) : undefined;
+  const erasing = before && !isGranted ? commitErasure(core, erased).catch(() => {}) : undefined;
   setPage(core, { consent: isGranted });
   if (isGranted && !before) {
     // Other tabs may have changed the record meanwhile.
     core.records.loseTrack();
     void readAgain(core);
     releaseCalls(core);
+    // After them, because a set that the page was rendered with may be the one that is stored, and has no label yet.
+    const { user, settings } = core;
+    if (user !== undefined || settings.user === null)
+      commit(core, othersEnded(user, core.now())).catch((error) => reportUnlessConsent(core, error));
   }
   reconcile(core);
   return erasing;

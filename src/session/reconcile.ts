@@ -18,7 +18,7 @@ import { type AttemptContext, type Outcome, runAttempt } from './attempt.ts';
 import { isPageVisible, type watchPage } from './browser/page.ts';
 import { explain } from './explain/entry.ts';
 import { attemptError, type Decision, decide, isActive, whyNoToken } from './rules/decide.ts';
-import { changesBetween, type Page, type Plan, type SessionState } from './rules/page.ts';
+import { type Attempt, changesBetween, type Page, type Plan, type SessionState } from './rules/page.ts';
 import { isRefusal, NEVER, wokeUp } from './rules/retry.ts';
 
 /** The inside of a session: what only this page knows, and the handles that act on browser and network. */
@@ -29,6 +29,7 @@ export interface Core extends Page, AttemptContext {
   log(what: unknown): void;
   /** What `state` returns; absent before the first decision. */
   state?: SessionState;
+  attempt: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
   readonly held: ((error?: TokenError) => void)[];
   /** Resolves when the last attempt has ended, with its error if it failed. */

@@ -6,13 +6,13 @@
 
 import { ownMembers } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
-import { type Answer, parsePlainAnswer, type TokenSet } from '../token/token-set.ts';
+import { type Answer, parsePlainAnswer } from '../token/token-set.ts';
 import { createEvents, ignoreFailure, withTimeout } from './async.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { createClock, watchPage } from './browser/page.ts';
 import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { askConsent, commit, releaseCalls } from './consent.ts';
+import { askConsent, commit, commitErasure, releaseCalls, reportUnlessConsent } from './consent.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf } from './options.ts';
 import {
@@ -31,7 +31,7 @@ import {
 } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
 import { recordChanged, type SessionState } from './rules/page.ts';
-import { isSameSet, loggedOut, optedOut, renderedFor, setByHost, signedIn } from './rules/record.ts';
+import { isSameSet, loggedOut, optedOut, renderedWith, setByHost, signedIn } from './rules/record.ts';
 import { createShownRecord, STORE_MS } from './shown-record.ts';
 import type { Session, SessionOptions } from './types.ts';
 
@@ -78,7 +78,7 @@ export function createSession(options: SessionOptions): Session {
       const user = userHashOf(settings, given?.user);
       return run(() => supply(core, answer, user));
     },
-    clear: (given) => run(() => commit(core, loggedOut(core.now(), given?.forget), true)),
+    clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
       const user = userHashOf(settings, given?.user);
@@ -149,58 +149,59 @@ function close(core: Core): void {
 /** Parse what the host supplies, by any of its ways. */
 const parseGiven = (input: unknown): Answer => (explain?.parseAnswer ?? parsePlainAnswer)(input);
 
-/**
- * Offer what was rendered into the page, a set, an opt-out or the label of its user, before anything else. Without consent, it waits.
- * Failures are emitted.
- */
+/** Offer the set or the opt-out that was rendered into the page, before any other call. Failures are emitted. */
 function offerRendered(core: Core): void {
-  const { tokens, user } = core.settings;
-  let answer: Answer | undefined;
+  const { tokens } = core.settings;
+  if (!tokens) return;
   try {
-    answer = tokens ? parseGiven(tokens) : undefined;
+    const answer = parseGiven(tokens);
+    const offered =
+      answer === 'optout'
+        ? commitErasure(core, optedOut(core.now()))
+        : commit(core, renderedWith(answer, core.now(), core.user));
+    offered.catch((error) => reportUnlessConsent(core, error));
   } catch (error) {
     explain?.warnIfNoSet('tokens', error);
     // Later: the page has no listener yet.
     queueMicrotask(() => reportError(core, error as TokenError));
   }
-  const isOptOut = answer === 'optout';
-  const change = isOptOut
-    ? optedOut(core.now())
-    : renderedFor(core.user, core.now(), answer as TokenSet, user !== undefined);
-  if (answer || user !== undefined)
-    // Missing consent is not a failure.
-    commit(core, change, isOptOut).catch((error) => error.code === 'no_consent' || reportError(core, error));
 }
 
 /** Record what the host supplies, for `user` or, by default, the user of the page. */
 async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
   const answer = parseGiven(input);
-  if (answer === 'optout') return commit(core, optedOut(core.now()), true);
+  if (answer === 'optout') return commitErasure(core, optedOut(core.now()));
   setPage(core, { user });
   return commit(core, setByHost(answer, core.now(), user, !core.canRefresh));
 }
 
-/** Resolves after the next reconciliation. */
-function reconciled({ events }: Core): Promise<void> {
-  return new Promise((resolve) => {
-    const off = events.on('reconciled', () => resolve(off()));
+/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
+function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
+  let off = () => {};
+  const found = new Promise<T>((resolve, reject) => {
+    off = core.events.on('reconciled', () => {
+      try {
+        const value = check();
+        if (value !== undefined) resolve(value);
+      } catch (error) {
+        reject(error);
+      }
+    });
   });
+  reconcile(core);
+  // Without a signal, nothing is aborted.
+  return (withTimeout(timeoutMs, found, what) as Promise<T>).finally(off);
 }
 
 async function getToken(core: Core, timeoutMs: number): Promise<string> {
-  const found = async () => {
-    for (;;) {
-      const { token, isTokenExpected } = decideNow(core);
-      if (token) return token;
-      if (!isTokenExpected) throw noToken(core);
-      await reconciled(core);
-    }
+  const check = () => {
+    const { token, isTokenExpected } = decideNow(core);
+    if (!token && !isTokenExpected) throw noToken(core);
+    return token;
   };
   setPage(core, { callers: core.callers + 1 });
-  reconcile(core);
   try {
-    // Without a signal, nothing is aborted.
-    return (await withTimeout(timeoutMs, found(), 'getToken')) as string;
+    return await waitFor(core, timeoutMs, 'getToken', check);
   } catch (error) {
     throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
   } finally {
@@ -209,7 +210,7 @@ async function getToken(core: Core, timeoutMs: number): Promise<string> {
 }
 
 async function refreshNow(core: Core): Promise<void> {
-  const { records, settings } = core;
+  const { records } = core;
   await records.idle();
   const { record: before } = records.view;
   setPage(core, { provideResult: undefined });
@@ -219,10 +220,9 @@ async function refreshNow(core: Core): Promise<void> {
   const error = await core.ended;
   const isHeld = core.otherTabUntil > core.now();
   // Another tab has the lease: wait for its message, or for the end of the lease and an attempt of this tab.
-  const isOver = async () => {
-    while (isActive(core) && (core.attempt || core.otherTabUntil > core.now())) await reconciled(core);
-  };
-  await withTimeout(settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS, isOver(), 'refresh').catch(() => {});
+  const isOver = () => (!core.attempt && core.otherTabUntil <= core.now()) || !isActive(core) || undefined;
+  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
+  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
   // The message of that tab may have been lost.
   if (isHeld) await readAgain(core);
   const { record } = records.view;
@@ -235,7 +235,7 @@ async function refreshNow(core: Core): Promise<void> {
 async function signIn(core: Core, user: string | undefined): Promise<void> {
   setPage(core, { user });
   // Without consent, only the erasure is stored; the user's label follows when consent is given.
-  await commit(core, signedIn(core.consent ? user : undefined, core.now()), true);
+  await commitErasure(core, signedIn(core.consent ? user : undefined, core.now()));
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await core.records.idle();
   if (!decideNow(core).token) await refreshNow(core);

@@ -82,7 +82,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('tabs', ({ createTabs }) => ({
       createTabs: (...options) => {
         const tabs = createTabs(...options);
-        return { ...tabs, hasLock: (signal) => tabs.hasLock(signal).then(() => true) };
+        return { ...tabs, takeLock: (signal) => tabs.takeLock(signal).then(() => true) };
       },
     })),
     /in flight/,
@@ -93,7 +93,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('tabs', ({ createTabs }) => ({
       createTabs: (...options) => {
         const tabs = createTabs(...options);
-        return { ...tabs, hasLock: (signal) => tabs.hasLock(signal).then(() => false) };
+        return { ...tabs, takeLock: (signal) => tabs.takeLock(signal).then(() => false) };
       },
     })),
     /waits for another tab though all others are gone/,
@@ -300,10 +300,10 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a logout while consent is refused is rejected',
     'wild',
-    alterModule('consent', ({ commit }) => ({
-      commit: async (core, ...change) => {
+    alterModule('consent', ({ commitErasure }) => ({
+      commitErasure: async (core, change) => {
         if (core.consent === false) throw new TokenError('no_consent');
-        return commit(core, ...change);
+        return commitErasure(core, change);
       },
     })),
     /an erasure is rejected/,
@@ -335,18 +335,18 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a page that is rendered for another user ends nothing',
     'wild',
-    alterModule('record', () => ({ renderedFor: () => (record) => record })),
+    alterModule('record', () => ({ othersEnded: () => (record) => record })),
     /superseded by clear|no token, though set/,
     { hasLabels: true },
   ],
   [
     'a set that is rendered into a page counts whenever it ends',
     'close',
-    alterModule('record', ({ renderedFor }) => ({
-      renderedFor:
+    alterModule('record', ({ renderedWith }) => ({
+      renderedWith:
         (...rendered) =>
         (record) =>
-          renderedFor(...rendered)({ ...record, acceptedUntil: 0 }),
+          renderedWith(...rendered)({ ...record, acceptedUntil: 0 }),
     })),
     /shows a token|sends a refresh token again/,
   ],

@@ -32,6 +32,24 @@ describe('getToken()', () => {
     fixture.close();
   });
 
+  test('leaves nothing to do once it has timed out, however often a page asks before there is consent', async () => {
+    const fixture = createFixture();
+    const now = vi.fn(() => Date.now());
+    const { session } = fixture.open({ now, consent: () => new Promise(() => {}) });
+    /** How often one more call reads the clock, which the session does each time it decides. */
+    const readings = async () => {
+      now.mockClear();
+      session.getToken({ timeoutMs: 10 });
+      await fixture.advance(20);
+      return now.mock.calls.length;
+    };
+    const before = await readings();
+    for (let n = 0; n < 20; n++) await readings();
+    expect(before).toBeGreaterThan(0);
+    expect(await readings()).toBe(before);
+    fixture.close();
+  });
+
   test('shares one request among many callers', async () => {
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });

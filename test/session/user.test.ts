@@ -180,7 +180,7 @@ describe('a page with the label of a user', () => {
     await fixture.settle();
     expect([...tokens].filter(Boolean)).toEqual([]);
     expect(session.advertisingToken).toBeUndefined();
-    expect(events).toEqual([]);
+    expect(events).toEqual([['needsTokens', 'empty']]);
   });
 });
 

@@ -38,9 +38,10 @@ export function createTabs(name: string, onMessage: () => void) {
      * Take the Web Lock if it is free. The lock decides nothing: it only proves that the tab of a lease is gone, or has given its
      * attempt up.
      *
-     * @param signal  releases the lock at once, because a page that holds one is kept out of the back/forward cache.
+     * @param signal  releases the lock at once when it is aborted: a page that holds one is kept out of the back/forward cache.
+     * @returns whether this tab has the lock now.
      */
-    hasLock(signal: AbortSignal): Promise<boolean> {
+    takeLock(signal: AbortSignal): Promise<boolean> {
       const released = new Promise((resolve) => signal.addEventListener('abort', resolve));
       const answered = new Promise<boolean>((resolve, reject) => {
         const onAnswer = (lock: unknown) => {

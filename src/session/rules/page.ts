@@ -28,7 +28,6 @@ export interface Attempt {
   /** Of the record at its start: another one makes the attempt void. */
   readonly generation: number;
   readonly startedAt: number;
-  readonly controller: AbortController;
 }
 
 /** What only this page knows. */

@@ -24,7 +24,7 @@ export interface SessionRecord extends Held {
   readonly offsetMs: number;
   /** When the set arrived; 0: never. */
   readonly receivedAt: number;
-  /** The latest `expiresAt` of all sets so far, also of those that a logout has ended; see {@link renderedFor}. Service time. */
+  /** The latest `expiresAt` of all sets so far, also of those that a logout has ended; see {@link renderedWith}. Service time. */
   readonly acceptedUntil: number;
   /** When the user logged out or opted out; 0 once a set is supplied. */
   readonly clearedAt: number;
@@ -136,29 +136,35 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
 }
 
 /**
- * The page was rendered with `set`, if that is given, for `user`. A cached page may supply an old set, so it counts only if it expires
- * later than every set before, or if it is the current one, which has no label yet. Otherwise a record of another user, or of no
- * known one, is ended as by a logout.
+ * The page was rendered with `set`. A cached page may supply an old set, so it counts only if it expires later than every set before,
+ * or if it is the current one, which has no label yet.
  *
- * @param user  undefined: nobody is signed in, or the site gives no labels. Only a record with a label can be ended.
- * @param endsOthers  the site gives labels.
+ * @param user  the hashed label of the page, if the site gives labels.
  */
-export function renderedFor(
-  user: string | undefined,
-  now: number,
-  set: TokenSet | undefined,
-  endsOthers: boolean,
-): Change {
+export function renderedWith(set: TokenSet, now: number, user?: string): Change {
   return (record) => {
-    const isLater = set && set.expiresAt > record.acceptedUntil;
-    const isUnlabelled = set && user && !record.user && isSameTokens(record.set, set);
-    if (isLater || isUnlabelled) return setByHost(set, now, user)(record);
-    return endsOthers && record.user !== user ? signedIn(user, now)(record) : record;
+    const isLater = set.expiresAt > record.acceptedUntil;
+    const isUnlabelled = user && !record.user && isSameTokens(record.set, set);
+    return isLater || isUnlabelled ? setByHost(set, now, user)(record) : record;
   };
 }
 
+/**
+ * The page was rendered for `user`, or `user` has signed in on it: a record of another user, or of no known one, is ended as by a
+ * logout.
+ *
+ * @param user  undefined: nobody is signed in. Only a record with a label is ended then.
+ */
+export function othersEnded(user: string | undefined, now: number): Change {
+  return (record) => (record.user === user ? record : signedIn(user, now)(record));
+}
+
 function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
-  return one?.refreshToken === other?.refreshToken && one?.expiresAt === other?.expiresAt;
+  return (
+    one?.refreshToken === other?.refreshToken &&
+    one?.advertisingToken === other?.advertisingToken &&
+    one?.expiresAt === other?.expiresAt
+  );
 }
 
 /** Tell whether two records hold the same set, put there by the same action. A refresh may keep the tokens and extend the times. */

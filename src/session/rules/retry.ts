@@ -90,7 +90,7 @@ export function drawPause({ firstMs, maxMs }: BackOff): Pause {
 /** Tell whether another tab has the lease. `hasLock`: this tab has the Web Lock. */
 export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
   if (!lease || (hasLock && lease.isLocked)) return false;
-  return !isFuture(lease.at, now) && now < lease.at + lease.ms;
+  return !isFuture(lease.at, now) && now < lease.at + Math.min(lease.ms, DAY_MS);
 }
 
 /**

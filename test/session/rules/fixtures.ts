@@ -85,7 +85,7 @@ export function leaseOf(at: number, change: Partial<Lease> = {}): Lease {
 
 /** An attempt in progress. */
 export function attemptOf(plan: Plan, startedAt: number, generation = 1): Attempt {
-  return { plan, generation, startedAt, controller: new AbortController() };
+  return { plan, generation, startedAt };
 }
 
 /** A visible page with consent that may refresh and has no `provide`, except for `change`. */
@@ -115,7 +115,7 @@ export function decisionOf(given: SessionRecord | View, page: Page, now: number,
   return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now, isExplicit));
 }
 
-/** The answer of the service to the refresh of `sent`, without a `Date`. */
+/** The answer of the service to the refresh of `sent`, with its `Date`. */
 export function refreshAnswered(
   sent: SessionRecord,
   result: Found['result'],
@@ -239,6 +239,7 @@ const hostileRecords = plausibleRecords.chain((plausible) =>
 
 export const records = fc.oneof({ weight: 3, arbitrary: plausibleRecords }, { weight: 1, arbitrary: hostileRecords });
 
+/** True in a quarter of the cases. */
 export const seldom = fc.constantFrom(false, false, false, true);
 
 /** A page that has lost track of its store knows no record. */

@@ -12,8 +12,9 @@ import {
   isSameSet,
   loggedOut,
   optedOut,
+  othersEnded,
   parseRecord,
-  renderedFor,
+  renderedWith,
   type SessionRecord,
   serviceTime,
   setByHost,
@@ -110,10 +111,11 @@ describe('a set of the host', () => {
 });
 
 describe('a page that was rendered', () => {
-  const withSet = renderedFor(undefined, DUE, SET_2, false);
-  const forB = renderedFor('b', DUE, undefined, true);
-  const forNobody = renderedFor(undefined, DUE, undefined, true);
-  const own = renderedFor('b', DUE, setOf(1), true);
+  const withSet = renderedWith(SET_2, DUE);
+  const forB = othersEnded('b', DUE);
+  const forNobody = othersEnded(undefined, DUE);
+  /** Both changes, in the order in which a page makes them. */
+  const own = (given: SessionRecord) => forB(renderedWith(setOf(1), DUE, 'b')(given));
   const fenced = (change: Partial<SessionRecord> = {}) =>
     bare({ generation: 2, clearedAt: DUE, user: 'b', acceptedUntil: EXPIRES_AT, ...change });
   const known = { acceptedUntil: SET_2.expiresAt };
@@ -131,13 +133,13 @@ describe('a page that was rendered', () => {
     ['for a user ends a record of nobody known', record(), forB, fenced()],
     ['for a user lets an empty record wait', empty, forB, fenced({ generation: 1, acceptedUntil: 0 })],
     ['for another user keeps the tombstone', record({ optedOut: true }), forB, fenced({ optedOut: true })],
-    ['for a user, with a later set', record(busy), renderedFor('b', DUE, SET_2, true), supplied({ user: 'b' })],
+    ['for a user, with a later set', record(busy), renderedWith(SET_2, DUE, 'b'), supplied({ user: 'b' })],
     ['for a user labels the same set', record(), own, record({ generation: 2, receivedAt: DUE, user: 'b' })],
     ['for another user ends even the same set', record({ user: 'a' }), own, fenced()],
-    ['for nobody does not touch the same set', record(), renderedFor(undefined, DUE, setOf(1), true), 'unchanged'],
+    ['for nobody does not touch the same set', record(), renderedWith(setOf(1), DUE), 'unchanged'],
     ['for nobody ends the record of a user', record(busy), forNobody, fenced({ user: undefined })],
     ['for nobody leaves a record of nobody known', record(), forNobody, 'unchanged'],
-    ['without a label ends nothing', record(busy), renderedFor(undefined, DUE, setOf(1), false), 'unchanged'],
+    ['without a label ends nothing', record(busy), renderedWith(setOf(1), DUE), 'unchanged'],
   ])('%s', checkChange);
 });
 
@@ -147,6 +149,7 @@ describe('the same set', () => {
     ['is identified by generation and tokens', record({ ...busy, ended: true, offsetMs: 7 }), true],
     ['is another one after a refresh', record({ set: setOf(2) }), false],
     ['is another one if the host supplied it again', record({ generation: 2 }), false],
+    ['is another one with the same refresh token', set({ advertisingToken: 'advertising-2' }), false],
     ['is another one with the same advertising token', set({ refreshToken: 'another' }), false],
     ['is another one if a refresh extended it', set({ expiresAt: EXPIRES_AT + 1 }), false],
     ['is not absent', bare(), false],
@@ -222,7 +225,8 @@ const answers = fc.oneof(sets, fc.constant<Answer>('optout'));
 const steps: fc.Arbitrary<Step> = fc.oneof(
   sets.map((set) => stepOf('setByHost', (now) => setByHost(set, now))),
   sets.map((set) => stepOf('set by a host that refreshes', (now) => setByHost(set, now, undefined, true))),
-  sets.map((set) => stepOf('rendered', (now) => renderedFor('a', now, set, true))),
+  sets.map((set) => stepOf('rendered', (now) => renderedWith(set, now, 'a'))),
+  fc.constant(stepOf('rendered for another', (now) => othersEnded('a', now))),
   fc.boolean().map((forget) => stepOf('logout', (now) => loggedOut(now, forget))),
   fc.constant(stepOf('signIn', (now) => signedIn('a', now))),
   fc.constant(stepOf('optout', optedOut)),

@@ -156,6 +156,8 @@ test.each<readonly [sentence: string, lease: Lease | undefined, now: number, has
   ['is not leased earlier: the clock was set back', leaseOf(DUE), DUE - 5_001, false, false],
   ['is not leased to a tab that has lost the lock', leaseOf(DUE), DUE, true, false],
   ['is leased to a tab that never had the lock', leaseOf(DUE, { isLocked: false }), DUE, true, true],
+  ['is leased for almost a day', leaseOf(DUE, { ms: 2 * DAY }), DUE + DAY - 1, false, true],
+  ['is leased for a day at most', leaseOf(DUE, { ms: 2 * DAY }), DUE + DAY, false, false],
   ['is not leased at first', undefined, DUE, false, false],
 ])('a record %s', (_, lease, now, hasLock, expected) => {
   expect(isLeased(record({ lease }), now, hasLock)).toBe(expected);
