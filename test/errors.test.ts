@@ -45,7 +45,7 @@ test('messages that docs/errors.md quotes are in the source', async () => {
   const quoted = [
     'provide rejected with ',
     'refresh: too early to ask the service again',
-    'refresh: another tab is refreshing, and has brought no newer set',
+    'refresh: another tab was refreshing, and has brought no newer set',
     'Nobody is signed in: ',
     'a Response',
     'a Promise',

@@ -12,7 +12,7 @@ import { refreshSet, retryAfterOf } from './browser/refresh-request.ts';
 import type { createTabs } from './browser/tabs.ts';
 import { explain } from './explain/entry.ts';
 import type { Plan } from './rules/page.ts';
-import { type Change, isSameSet, type SessionRecord } from './rules/record.ts';
+import { type Change, isSameSet, type Lease, type SessionRecord } from './rules/record.ts';
 import {
   attemptAnswered,
   attemptClaimed,
@@ -42,8 +42,8 @@ export interface AttemptContext {
 /** How an attempt ended. Without members: its outcome was applied or came too late, or it is too early to ask the service again. */
 export interface Outcome {
   readonly error?: TokenError;
-  /** Another tab has the lease until then, local epoch ms. */
-  readonly otherTabUntil?: number;
+  /** The lease that another tab has. */
+  readonly otherLease?: Lease;
   /** `provide` said that nobody is signed in. */
   readonly isNobody?: boolean;
 }
@@ -73,8 +73,7 @@ export async function runAttempt(
     return attemptClaimed(asked, plan, lease)(record);
   });
   const { lease: holder } = claimed;
-  if (holder !== lease)
-    return holder && isLeased(claimed, now(), isLocked) ? { otherTabUntil: holder.at + holder.ms } : {};
+  if (holder !== lease) return holder && isLeased(claimed, now(), isLocked) ? { otherLease: holder } : {};
   const { change, ...outcome } = await ask(context, plan, claimed.set, signal).then(
     (found): Outcome & { readonly change?: Change } =>
       found === 'aborted'
@@ -90,7 +89,8 @@ export async function runAttempt(
   const { after } = await records.change(ended, plan.kind);
   // Other tabs may wait for the end of this attempt.
   tabs.notify();
-  return isSameSet(after, claimed) ? outcome : { ...outcome, isNobody: false };
+  // Otherwise it came too late.
+  return isSameSet(after, claimed) ? outcome : {};
 }
 
 /** Ask the service or `provide`, within the time limit. */

@@ -19,13 +19,14 @@ import { type Change, erased, othersEnded } from './rules/record.ts';
  */
 export async function commit(core: Core, change: Change, isErasure = false): Promise<void> {
   const { records } = core;
-  if (!isErasure && core.consent === undefined)
+  const { consent } = core;
+  if (!isErasure && consent === undefined)
     return new Promise((resolve, reject) => {
-      core.held.push((error) => (error ? reject(error) : resolve(commit(core, change))));
+      core.waitingCalls.push((error) => (error ? reject(error) : resolve(commit(core, change))));
     });
-  // Without consent, a call that gets here erases, or is refused below. It replaces the older calls that wait for consent.
-  if (!core.consent) releaseCalls(core, new TokenError('no_consent', explain?.laterCall));
-  if (!isErasure && !core.consent) throw noToken(core);
+  // This call is an erasure, or is refused: either way it replaces the older calls that wait for consent.
+  if (!consent) releaseCalls(core, new TokenError('no_consent', explain?.laterCall));
+  if (!isErasure && !consent) throw noToken(core);
   const writing = records.change(change, 'set', isErasure);
   reconcile(core);
   const { before, after } = await writing;
@@ -50,8 +51,8 @@ export function reportUnlessConsent(core: Core, error: TokenError): void {
 }
 
 /** Run the calls that wait for consent, or reject them with `error`. */
-export function releaseCalls({ held }: Core, error?: TokenError): void {
-  for (const release of held.splice(0)) release(error);
+export function releaseCalls({ waitingCalls }: Core, error?: TokenError): void {
+  for (const release of waitingCalls.splice(0)) release(error);
 }
 
 /** Call the gate and apply every answer: only `true` is consent. */

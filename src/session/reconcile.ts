@@ -7,7 +7,7 @@
  *                    |                                                      |
  *                    +--------> decide(view, page, now) <-------------------+
  *                                         |
- *          start or abort an attempt, emit events, publish the state, set the timer, notify other tabs
+ *                start or abort an attempt, emit events, publish the state, set the timer
  *
  * `reconcile` may run at any time and any number of times. The decisions are in `rules/`. Only this file assigns the page.
  */
@@ -31,9 +31,9 @@ export interface Core extends Page, AttemptContext {
   state?: SessionState;
   attempt: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
-  readonly held: ((error?: TokenError) => void)[];
+  readonly waitingCalls: ((error?: TokenError) => void)[];
   /** Resolves when the last attempt has ended, with its error if it failed. */
-  ended: Promise<TokenError | undefined>;
+  lastAttempt: Promise<TokenError | undefined>;
 }
 
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
@@ -47,6 +47,18 @@ export function setPage(core: Page, change: Partial<Page>): void {
   Object.assign(core, change);
 }
 
+/**
+ * Notice that the page has been hidden or shown: a webview may do either without an event.
+ *
+ * @returns whether it is visible.
+ */
+function noticeVisibility(core: Core): boolean {
+  const isVisible = isPageVisible();
+  if (!isVisible) core.hiddenAt ||= core.now();
+  else if (core.hiddenAt && !core.isAway) wake(core);
+  return isVisible;
+}
+
 export function decideNow(core: Core, isExplicit?: boolean): Decision {
   return decide(core.records.view, core, core.now(), isExplicit);
 }
@@ -58,12 +70,10 @@ export function decideNow(core: Core, isExplicit?: boolean): Decision {
  */
 export function reconcile(core: Core, isExplicit?: boolean): void {
   const { records, events } = core;
-  const isVisible = isPageVisible();
-  if (!isVisible) core.hiddenAt ||= core.now();
-  // A webview may show a page again without an event.
-  else if (core.hiddenAt && !core.isAway) wake(core);
+  const isVisible = noticeVisibility(core);
   // A logout, another user or an opt-out, in any tab, makes the attempt void.
-  const voided = core.attempt?.generation === records.latest().generation ? undefined : core.attempt;
+  const { attempt } = core;
+  const voided = attempt && attempt.generation !== records.latest().generation ? attempt : undefined;
   if (voided) core.attempt = undefined;
   const decision = decideNow(core, isExplicit);
   const { due, isSettled } = decision;
@@ -96,8 +106,11 @@ export function publish(core: Core): Decision {
   return decision;
 }
 
-/** Publish what the page may see now. A timer may be late, throttled or off, so this also starts what is due. */
+/**
+ * Publish what the page may see now, for a page that asks. A timer may be late, throttled or off, so this also starts what is due.
+ */
 export function publishNow(core: Core): Decision {
+  noticeVisibility(core);
   const decision = publish(core);
   const isLate = decision.due || decision.token !== core.emitted.token;
   if (decision.isSettled && isLate) queueMicrotask(() => reconcile(core));
@@ -131,7 +144,7 @@ function startAttempt(core: Core, plan: Plan): void {
   const attempt = { plan, generation: record.generation, startedAt: core.now(), controller };
   core.attempt = attempt;
   // The previous attempt may be void, but still hold the Web Lock.
-  core.ended = core.ended
+  core.lastAttempt = core.lastAttempt
     .then(() => runAttempt(core, plan, record, signal))
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
@@ -146,8 +159,8 @@ function startAttempt(core: Core, plan: Plan): void {
 }
 
 /** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(core: Core, plan: Plan, { error, otherTabUntil = 0, isNobody }: Outcome): void {
-  core.otherTabUntil = otherTabUntil;
+function noteOutcome(core: Core, plan: Plan, { error, otherLease, isNobody }: Outcome): void {
+  core.otherLease = otherLease;
   if (isNobody) core.provideResult = 'nobody';
   if (!error) return;
   const isEmitted = isRefusal(plan, error) || !attemptError(core);
@@ -160,7 +173,6 @@ function noteOutcome(core: Core, plan: Plan, { error, otherTabUntil = 0, isNobod
 export async function readAgain(core: Core): Promise<void> {
   if (!isActive(core)) return;
   await core.records.read();
-  core.otherTabUntil = 0;
   reconcile(core);
 }
 
@@ -176,6 +188,9 @@ export function wake(core: Core): void {
   if (core.isAway || wasHidden) records.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
+  // Its tab may have ended meanwhile without ending the lease.
+  core.otherLease = undefined;
+  if (!isActive(core)) return;
   void readAgain(core);
   const soon = wokeUp(now + Math.random() * WAKE_SPREAD_MS);
   const record = records.latest();
@@ -197,7 +212,7 @@ export async function disconnect(core: Core): Promise<void> {
   const { records } = core;
   core.attempt?.controller.abort();
   reconcile(core);
-  await core.ended;
+  await core.lastAttempt;
   await records.idle();
   await records.isConfirmed();
   if (!core.isAway && !core.isClosed) return;

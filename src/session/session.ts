@@ -33,7 +33,7 @@ import { attemptError, isActive } from './rules/decide.ts';
 import { recordChanged, type SessionState } from './rules/page.ts';
 import { isSameSet, loggedOut, optedOut, renderedWith, setByHost, signedIn } from './rules/record.ts';
 import { createShownRecord, STORE_MS } from './shown-record.ts';
-import type { Session, SessionOptions } from './types.ts';
+import type { Session, SessionOptions, Settings } from './types.ts';
 
 /**
  * Create a session.
@@ -73,15 +73,13 @@ export function createSession(options: SessionOptions): Session {
     },
     getToken: (given) => run(() => getToken(core, given?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer, given) => {
-      // In every build, because an overlooked label would store one user's set as another's.
-      if (typeof (given ?? {}) !== 'object') throw new TypeError('setTokens: options: expected object');
-      const user = userHashOf(settings, given?.user);
+      const user = userOf(settings, given);
       return run(() => supply(core, answer, user));
     },
     clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
-      const user = userHashOf(settings, given?.user);
+      const user = userOf(settings, given);
       return run(() => signIn(core, user));
     },
     on: events.on,
@@ -92,6 +90,12 @@ export function createSession(options: SessionOptions): Session {
     },
   };
   return explain ? explain.session(session) : session;
+}
+
+/** The user, hashed, that the options of a call name. In every build, because without its label a set would be stored as anybody's. */
+function userOf(settings: Settings, given: { readonly user?: string | undefined } | undefined): string | undefined {
+  if (typeof (given ?? {}) !== 'object') throw new TypeError('options: expected object');
+  return userHashOf(settings, given?.user);
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */
@@ -111,7 +115,6 @@ function createCore(options: SessionOptions): Core {
     user: userHashOf(settings, settings.user ?? undefined),
     hiddenAt: 0,
     callers: 0,
-    otherTabUntil: 0,
     cause: 'load',
     emitted: {},
     settings,
@@ -129,12 +132,12 @@ function createCore(options: SessionOptions): Core {
     }),
     tabs: createTabs(name, () => void readAgain(core)),
     pageWatch: watchPage(now, {
-      onTimer: () => reconcile(core),
+      onCheck: () => reconcile(core),
       onWake: () => wake(core),
       onLeave: () => leave(core),
     }),
-    held: [],
-    ended: Promise.resolve(undefined),
+    waitingCalls: [],
+    lastAttempt: Promise.resolve(undefined),
   });
   return core;
 }
@@ -217,18 +220,27 @@ async function refreshNow(core: Core): Promise<void> {
   reconcile(core, true);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
-  const error = await core.ended;
-  const isHeld = core.otherTabUntil > core.now();
-  // Another tab has the lease: wait for its message, or for the end of the lease and an attempt of this tab.
-  const isOver = () => (!core.attempt && core.otherTabUntil <= core.now()) || !isActive(core) || undefined;
-  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
-  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
-  // The message of that tab may have been lost.
-  if (isHeld) await readAgain(core);
+  const error = await core.lastAttempt;
+  const isHeld = await attemptsOver(core);
   const { record } = records.view;
   if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);
   if (attempt.plan.kind === 'refresh' && isSameSet(record, before))
     throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
+}
+
+/**
+ * Wait until neither another tab nor this one makes an attempt.
+ *
+ * @returns whether another tab made one.
+ */
+async function attemptsOver(core: Core): Promise<boolean> {
+  const isHeld = decideNow(core).otherTabUntil > 0;
+  const isOver = () => (!core.attempt && !decideNow(core).otherTabUntil) || !isActive(core) || undefined;
+  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
+  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
+  // The message of that tab may have been lost.
+  if (isHeld) await readAgain(core);
+  return isHeld;
 }
 
 /** End the current set for all tabs, then call `provide`. */

@@ -5,7 +5,7 @@
  *
  * So a change of the host shows at once, a late read cannot undo it, and when its write has ended, the store's result is what was last
  * seen. Operations on the store run one at a time, each with a time limit. A store that fails is replaced by memory for the life of
- * the page. This file knows nothing about the network or the meaning of a change.
+ * the page.
  */
 
 import { TokenError } from '../token/errors.ts';
@@ -124,7 +124,8 @@ async function changeStored(
 /**
  * Erase the set in a store that has failed, because the next page may find it.
  *
- * @returns false unless that is confirmed, or there is none, or the store cannot be read either: then the next page finds nothing.
+ * @returns whether the next page will find no set: it is erased, there was none, or the store refuses to be read too. A store that
+ *   does not answer in time may hold one.
  */
 async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
   const holdsSet = (stored: unknown) => !!parseRecord(stored, baseUrl).set;
@@ -136,16 +137,18 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
       if (isOver || !found.set) return stored;
       return found.optedOut ? erased(found) : undefined;
     });
-  const isErased = await limited(erase).then(
-    () => true,
-    () =>
-      limited(() => given.read()).then(
-        (stored) => !holdsSet(stored),
-        // A store that does not answer in time may hold one.
-        (error) => !(error instanceof TokenError),
-      ),
-  );
-  isOver = true;
+  const isErased = await limited(erase)
+    .finally(() => {
+      isOver = true;
+    })
+    .then(
+      () => true,
+      () =>
+        limited(() => given.read()).then(
+          (stored) => !holdsSet(stored),
+          (error) => !(error instanceof TokenError),
+        ),
+    );
   ignoreFailure(() => given.close?.());
   return isErased;
 }

@@ -146,7 +146,7 @@ describe('the rules', () => {
     fc.oneof(altered(recordOf(1, NOW), anything), anything),
     async (stored) => {
       const record = parseRecord(stored, BASE_URL);
-      const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0, otherTabUntil: 0 };
+      const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0 };
       const view = { record, isSettled: true, kind: 'indexeddb' };
       const { state, wakeAt, token } = decide(view, page as Page, NOW);
       expect(PHASES).toContain(state.phase);

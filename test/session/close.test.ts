@@ -3,7 +3,18 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, hangs, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
+import {
+  createFixture,
+  hangs,
+  offline,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  setVisible,
+  showSilently,
+  success,
+  watchRejections,
+} from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -113,6 +124,19 @@ test('a closed session rejects every call with `closed`, sends nothing, emits no
   expect(fixture.sent).toEqual([]);
   expect(events).toHaveLength(emitted);
   expect(await store.read()).toEqual(recordOf(1, START));
+});
+
+test('closing a page that is shown again without an event writes nothing', async () => {
+  const fixture = createFixture(offline);
+  const inner = memoryStore(recordOf(1));
+  const { session } = fixture.open({ store: inner });
+  await fixture.advance(15 * MINUTE);
+  await until(() => session.state.next?.reason === 'back_off');
+  setVisible(false);
+  showSilently();
+  session.close();
+  await fixture.settle();
+  expect(await inner.read()).toMatchObject({ retry: { reason: 'back_off' } });
 });
 
 test('close() may be called twice and before anything is loaded; `ready` still resolves', async () => {

@@ -36,6 +36,7 @@ export const recordOf = (n: number, at = Date.now()) => {
     offsetMs: 0,
     receivedAt: at,
     acceptedUntil: wire.identity_expires,
+    clearedAt: 0,
     set: {
       advertisingToken: wire.advertising_token,
       refreshToken: wire.refresh_token,
@@ -107,6 +108,10 @@ export const setVisible = (visible: boolean) => {
   Object.defineProperty(Document.prototype, 'visibilityState', { value, configurable: true });
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
+
+/** Show the page without an event, as some webviews do. */
+export const showSilently = () =>
+  Object.defineProperty(Document.prototype, 'visibilityState', { value: 'visible', configurable: true });
 
 /** Dispatch a lifecycle event: `freeze` and `resume` on the document, all others on the window. */
 export const dispatch = (event: string) =>

@@ -12,6 +12,7 @@ import {
   restoreGlobals,
   rotate,
   setVisible,
+  showSilently,
   success,
 } from './fixtures.ts';
 
@@ -205,6 +206,19 @@ test('hiding and showing a page 100 times emits no event if nothing changed', as
   expect(session.advertisingToken).toBe('advertising-1');
   expect(names(events)).toEqual(['token load']);
   expect(sent).toEqual([]);
+  close();
+});
+
+test('a page that is shown again without an event returns no token until it has read the store', async () => {
+  const { session, store, settle, close } = await openLoaded();
+  setVisible(false);
+  vi.setSystemTime(START + MINUTE);
+  // The user logged out in another tab, whose message was missed.
+  await store.update(() => ({ ...recordOf(1, START), set: undefined, generation: 2, clearedAt: START }));
+  showSilently();
+  expect(session.advertisingToken).toBeUndefined();
+  await settle();
+  expect(session.state).toMatchObject({ phase: 'empty', generation: 2 });
   close();
 });
 

@@ -1,10 +1,11 @@
 /** Web Locks: one tab refreshes, the others wait for it, and a lock that is denied or never released delays no refresh. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore } from '../../src/session/index.ts';
+import { memoryStore, type Session } from '../../src/session/index.ts';
 import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import {
   createFixture,
+  dispatch,
   fakeLocks,
   hangs,
   offline,
@@ -21,7 +22,7 @@ beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 /** A record whose set another tab began to refresh, under the lock, so many ms after the start of the test. */
-const leasedAt = (ms: number) => ({ ...recordOf(1), lease: { at: START + ms, ms: 12_000, isLocked: true } });
+const leasedAt = (ms: number) => ({ ...recordOf(1), lease: { id: 1, at: START + ms, ms: 12_000, isLocked: true } });
 
 describe('with Web Locks', () => {
   test('one of two tabs refreshes, and the other adopts the new set', async () => {
@@ -125,6 +126,29 @@ describe('with Web Locks', () => {
     },
   );
 
+  test('a message of a third tab does not end the wait of refresh() for the tab that is refreshing', async () => {
+    const locks = fakeLocks();
+    const name = `tabs-${testNumber++}`;
+    locks.held.add(name);
+    const store = memoryStore(leasedAt(0));
+    const { session, ...fixture } = await openLoaded({ name, store });
+    let ended = false;
+    const refreshed = session.refresh().finally(() => {
+      ended = true;
+    });
+    await fixture.advance(1_000);
+    const asked = locks.asked.length;
+    fixture.open({ name, store: memoryStore(recordOf(1)) });
+    await fixture.advance(5_000);
+    expect(ended).toBe(false);
+    expect(locks.asked).toHaveLength(asked);
+    await store.update(() => recordOf(2));
+    await fixture.advance(10_000);
+    await refreshed;
+    expect(session.advertisingToken).toBe('advertising-2');
+    fixture.close();
+  });
+
   test('a lock that is never released delays nothing: the lease in the record decides', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
@@ -162,6 +186,38 @@ describe('with Web Locks', () => {
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
     expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
+  test.each<[string, (session: Session) => unknown]>([
+    ['the page is left', () => dispatch('pagehide')],
+    ['the user logs out', (session) => session.clear()],
+    ['it is closed', (session) => session.close()],
+  ])('an attempt that has not begun when %s takes no lock', async (_, giveUp) => {
+    const locks = fakeLocks();
+    const fixture = createFixture(hangs);
+    const inner = memoryStore();
+    let isSlow = false;
+    const writes: (() => void)[] = [];
+    const update: typeof inner.update = async (change) => {
+      if (isSlow) await new Promise<void>((resolve) => writes.push(resolve));
+      return inner.update(change);
+    };
+    const { session } = fixture.open({ store: { ...inner, update }, provide: () => new Promise(() => {}) });
+    await session.ready;
+    await fixture.settle();
+    isSlow = true;
+    // The attempt of `provide` is void, but its end is still being written when the refresh of this set, which is due, could begin.
+    void session.setTokens(success(1, START - 20 * MINUTE));
+    await until(() => writes.length === 1);
+    writes[0]!();
+    await until(() => writes.length === 2);
+    void giveUp(session);
+    isSlow = false;
+    writes[1]!();
+    await fixture.settle();
+    expect(locks.held.size).toBe(0);
+    expect(fixture.sent).toEqual([]);
     fixture.close();
   });
 

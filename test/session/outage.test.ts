@@ -251,7 +251,7 @@ describe('without Web Locks, a lease in the record', () => {
 
   test('of a tab whose process ended during its refresh expires after 12 s, and another tab refreshes', async () => {
     const { sent, open, advance, close } = createFixture();
-    const lease = { at: START, ms: 12_000, isLocked: false };
+    const lease = { id: 1, at: START, ms: 12_000, isLocked: false };
     const { session } = open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), lease }) });
     await advance(11_000);
     expect(sent).toEqual([]);
@@ -291,7 +291,7 @@ describe('without Web Locks, a lease in the record', () => {
 
   test('with a start in the future is ignored', async () => {
     const fixture = createFixture();
-    const lease = { at: START + HOUR, ms: 12_000, isLocked: false };
+    const lease = { id: 1, at: START + HOUR, ms: 12_000, isLocked: false };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), lease }) });
     await until(() => session.advertisingToken === 'advertising-2');
     fixture.close();

@@ -29,7 +29,7 @@ describe('a damaged record', () => {
     ['an infinite clock offset', { ...good, offsetMs: Number.POSITIVE_INFINITY }],
     ['no time of arrival', { ...good, receivedAt: undefined }],
     ['a set without its key', { ...good, set: { ...good.set, responseKeyB64: undefined } }],
-    ['a lease without an end', { ...good, lease: { at: 1, isLocked: false } }],
+    ['a lease without an end', { ...good, lease: { id: 1, at: 1, isLocked: false } }],
     ['a retry state that is text', { ...good, retry: 'text' }],
   ])('(%s) reads as absent, and is overwritten', async (_, value) => {
     const fixture = createFixture();

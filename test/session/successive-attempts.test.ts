@@ -1,6 +1,6 @@
 /** An attempt begins only when the one before it has ended: it would find its own page's lock taken, and wait for itself. */
 
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 import type { SessionRecord } from '../../src/session/rules/record.ts';
 import { DAY, MINUTE, names, START, until } from '../support/fixtures.ts';
@@ -73,6 +73,22 @@ test.each([
   expect(calls).toBeLessThan(30);
 });
 
+test('a failure of `provide` that comes after a logout in another tab is ignored, and nobody is asked again', async () => {
+  vi.stubGlobal('BroadcastChannel', undefined);
+  const store = memoryStore();
+  let fail = () => {};
+  const provide = vi.fn(() => new Promise<never>((_, reject) => (fail = () => reject(new Error('late')))));
+  const { session, events } = fixture.open({ store, provide });
+  await until(() => provide.mock.calls.length === 1);
+  const other = fixture.open({ store });
+  await other.session.clear();
+  fail();
+  await fixture.settle();
+  expect(provide).toHaveBeenCalledTimes(1);
+  expect(session.state.lastError).toBeUndefined();
+  expect(names(events)).toEqual([]);
+});
+
 test('a set that the page supplies while the previous set’s failure is written has not failed', async () => {
   const inner = memoryStore(recordOf(1));
   let write = () => {};
@@ -137,7 +153,7 @@ describe('an abandoned attempt or call', () => {
     ['a withdrawal of consent', 'no_consent', (_, withdraw) => withdraw()],
   ])('by %s: a call of refresh() that waits for another tab rejects at once', async (name, code, abandon) => {
     fakeLocks().held.add(name);
-    const store = memoryStore({ ...recordOf(1), lease: { at: START, ms: 12_000, isLocked: true } });
+    const store = memoryStore({ ...recordOf(1), lease: { id: 1, at: START, ms: 12_000, isLocked: true } });
     const { consent, withdraw } = controlledConsent(true);
     const { session } = fixture.open({ name, store, consent });
     await session.ready;

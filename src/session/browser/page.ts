@@ -60,8 +60,8 @@ export function isPageVisible(): boolean {
 
 /** Callbacks of {@link watchPage}. */
 export interface PageCallbacks {
-  /** The timer has reached its instant, a minute has passed, or the page has been hidden. */
-  onTimer(): void;
+  /** The timer has reached its instant, a minute has passed, or something else may have changed: the page was hidden, for example. */
+  onCheck(): void;
   /** The page is shown, restored, thawed or back online. */
   onWake(): void;
   /** The page is about to be frozen, cached or unloaded. */
@@ -73,7 +73,7 @@ export interface PageCallbacks {
  *
  * @param now  local clock, epoch ms.
  */
-export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageCallbacks) {
+export function watchPage(now: () => number, { onCheck, onWake, onLeave }: PageCallbacks) {
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const onEvent = ({ type, persisted }: Event & { readonly persisted?: boolean }) => {
@@ -82,7 +82,7 @@ export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageC
     const isRestored = becomes === 'awake' && persisted !== false;
     if (becomes === 'away') onLeave();
     else if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
-    else onTimer();
+    else onCheck();
   };
   // Listen on the window in the capture phase, through which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
@@ -93,7 +93,7 @@ export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageC
       clearTimeout(timer);
       const delayMs = instant - now();
       // False for NaN, which the host's clock may return.
-      if (delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
+      if (delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onCheck, Math.min(delayMs, MAX_SLEEP_MS));
     },
     close(): void {
       clearTimeout(timer);

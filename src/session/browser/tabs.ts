@@ -46,7 +46,7 @@ export function createTabs(name: string, onMessage: () => void) {
       const answered = new Promise<boolean>((resolve, reject) => {
         const onAnswer = (lock: unknown) => {
           resolve(!!lock);
-          return lock && released;
+          return lock && !signal.aborted ? released : undefined;
         };
         navigator.locks.request(name, { ifAvailable: true }, onAnswer).catch(reject);
       });

@@ -1,6 +1,7 @@
 /**
- * The one entry to the checks and words of the development build; they decide nothing. The production build leaves all of it out: an
- * error then has its code, its status, and a reference to the documentation.
+ * The one entry to the checks and words of the development build. The production build leaves all of it out: an error then has its
+ * code, its status, and a reference to the documentation. Nothing else differs, except that an HTML page from `provide` is
+ * `invalid_token_set` there and `provide_failed` here.
  *
  * The folder imports only `token/`, so that every file of the session may import this one.
  */
@@ -42,7 +43,7 @@ const development = {
   notCalled: 'store.update: expected a call of its argument, got none',
   notRefreshed: (isHeld: boolean) =>
     isHeld
-      ? 'refresh: another tab is refreshing, and has brought no newer set'
+      ? 'refresh: another tab was refreshing, and has brought no newer set'
       : 'refresh: too early to ask the service again; see state.next',
 
   // Warnings in the console.

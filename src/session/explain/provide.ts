@@ -39,7 +39,7 @@ function answeredFault(request: string, status: number): string {
 /**
  * Describe a missing answer of the publisher's server, after `fetch` rejected with a TypeError.
  *
- * @param request  as for {@link responseFault}.
+ * @param request  as for {@link answeredFault}.
  */
 function unansweredFault(request: string): TokenError {
   return new TokenError(
@@ -51,7 +51,7 @@ function unansweredFault(request: string): TokenError {
 /**
  * Describe an HTML page that arrived instead of JSON, usually a login page after a redirect.
  *
- * @param request  as for {@link responseFault}.
+ * @param request  as for {@link answeredFault}.
  * @returns undefined for any other response.
  */
 function htmlFault(request: string, response: Response): TokenError | undefined {

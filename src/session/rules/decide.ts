@@ -11,7 +11,7 @@ import type { ErrorCode, TokenError } from '../../token/errors.ts';
 import { type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import type { NeedReason, NextReason, NextStep, Page, Plan, SessionState, View } from './page.ts';
 import { emptyRecord, isOfOtherUser, type RetryState, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, DAY_MS, isUsedUp, NEVER, startOf } from './retry.ts';
+import { currentRetry, DAY_MS, isLeased, isUsedUp, leaseEnd, NEVER, startOf } from './retry.ts';
 
 /** What record, page and time say. */
 interface Facts {
@@ -26,6 +26,8 @@ interface Facts {
   readonly token: string | undefined;
   /** The record may be announced and acted upon. */
   readonly isSettled: boolean;
+  /** This page waits for the attempt of another tab until then; 0: it does not. */
+  readonly otherTabUntil: number;
 }
 
 /** The decision for a record, a page and a time. */
@@ -50,6 +52,8 @@ function factsOf(view: View, page: Page, now: number): Facts {
   const isForeign = isOfOtherUser(view.record, page.user);
   const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
   const at = serviceTime(record, now);
+  const { lease } = record;
+  const isWaiting = lease && lease.id === page.otherLease?.id && isLeased(record, now, false);
   return {
     record,
     isForeign,
@@ -58,6 +62,7 @@ function factsOf(view: View, page: Page, now: number): Facts {
     retry: currentRetry(record, now),
     token: isActive(page) ? tokenAt(record, at) : undefined,
     isSettled: isActive(page) && view.isSettled,
+    otherTabUntil: isWaiting ? leaseEnd(lease) : 0,
   };
 }
 
@@ -68,7 +73,7 @@ function factsOf(view: View, page: Page, now: number): Facts {
  */
 export function decide(view: View, page: Page, now: number, isExplicit = false): Decision {
   const facts = factsOf(view, page, now);
-  const { record, token, phase, retry, isSettled } = facts;
+  const { record, token, phase, retry, isSettled, otherTabUntil } = facts;
   const { refreshAt, expiresAt, endsAt } = record.set ?? {};
   const need = needOf(facts, page, isExplicit);
   const plan = planOf(facts, page, need, isExplicit);
@@ -76,8 +81,8 @@ export function decide(view: View, page: Page, now: number, isExplicit = false):
   const next = nextOf(facts, page, plan, wait);
   const { reason } = next ?? {};
   // More instants than needed do no harm.
-  const changes = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
-  const wakes = [...changes, next?.at ?? 0, page.otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
+  const instants = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
+  const wakes = [...instants, next?.at ?? 0, otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
   const awaited = reason === 'storage' ? reason : reason === 'in_progress' ? (next?.action as Plan['kind']) : undefined;
   return {
     ...facts,
@@ -134,12 +139,12 @@ function planOf(
 type Wait = Omit<NextStep, 'action'>;
 
 /** What delays a plan; undefined if it may start now. */
-function waitOf(plan: Plan, { retry }: Facts, { otherTabUntil, hiddenAt, callers }: Page, now: number) {
-  if (otherTabUntil > now) return { at: otherTabUntil, reason: 'other_tab' } as const;
+function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: Page, now: number): Wait | undefined {
+  if (otherTabUntil) return { at: otherTabUntil, reason: 'other_tab' };
   const at = startOf(plan, retry);
   // Not `at > now`: the host's `now` may return NaN, and attempts would follow one another without a pause.
-  if (!(at <= now)) return { at, reason: retry?.reason ?? 'back_off' } as const;
-  return hiddenAt && !callers ? ({ reason: 'hidden' } as const) : undefined;
+  if (!(at <= now)) return { at, reason: retry?.reason ?? 'back_off' };
+  return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
 }
 
 /** The one next step: what blocks the session comes first, then an attempt, then what time alone brings. */

@@ -5,7 +5,7 @@
 
 import { TokenError } from '../../token/errors.ts';
 import type { Phase } from '../../token/phase.ts';
-import { isSameSet, type SessionRecord, type WaitReason } from './record.ts';
+import { isSameSet, type Lease, type SessionRecord, type WaitReason } from './record.ts';
 
 /** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
 export type NeedReason = 'empty' | 'ended' | 'refused';
@@ -52,11 +52,11 @@ export interface Page {
    * refused the set that was held back after an opt-out. `failed`: its last call failed.
    */
   provideResult: 'nobody' | 'failed' | undefined;
-  /** Another tab has the lease until then. */
-  otherTabUntil: number;
+  /** The lease of another tab that was in the way of this page's attempt: the page waits as long as that tab has it. */
+  otherLease: Lease | undefined;
   /** Where the current set came from, for the next `token` event. */
   cause: Cause;
-  /** The last failure; absent once there is another set. */
+  /** The last failure; absent once the record has another set, or none. */
   lastError: TokenError | undefined;
   /** What listeners were last notified of. */
   emitted: Emitted;
@@ -125,7 +125,7 @@ export interface SessionState {
   readonly persistence: string;
   /** What the session is waiting for before it can return a token. */
   readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
-  /** The last failure; absent once there is another set. */
+  /** The last failure; absent once there is another set, or the user has logged out. */
   readonly lastError?: TokenError | undefined;
   /** The service's clock minus the device's clock, ms, if the device's clock is known to be off. */
   readonly clockOffsetMs?: number | undefined;
@@ -158,7 +158,7 @@ export interface Emitted {
   readonly token?: string | undefined;
   readonly optedOut?: boolean | undefined;
   readonly ended?: boolean | undefined;
-  /** `needsTokens` has been emitted for the current need. */
+  /** `needsTokens` has been emitted for the current need, or must not be, because the user has logged out. */
   readonly need?: boolean | undefined;
 }
 
@@ -174,7 +174,7 @@ interface Current {
 /** The events for the difference between what listeners know and the current state, in the order in which they are emitted. */
 export function changesBetween(
   before: Emitted,
-  { cause, canProvide, provideResult }: Page,
+  { cause, canProvide, canRefresh, provideResult }: Page,
   { record: { set, ended, optedOut }, at, token, need }: Current,
 ): { readonly events: readonly SessionEvent[]; readonly emitted: Emitted } {
   const events: SessionEvent[] = [];
@@ -187,8 +187,8 @@ export function changesBetween(
     events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
   }
   const isExpired = !optedOut && !token && !!before.token && !!set;
-  // If only the local clock says that the refresh token has expired, the service must confirm it.
-  const isInDoubt = isExpired && !ended && at >= set.endsAt;
+  // If only the local clock says that the refresh token has expired, the service must confirm it, if the page asks it.
+  const isInDoubt = isExpired && canRefresh && !ended && at >= set.endsAt;
   if (isExpired && !isInDoubt) events.push(['expired', { token: 'advertising' }]);
   const known = isInDoubt ? before.token : token;
   return { events, emitted: { token: known, optedOut, ended, need: before.need || isNeedReported } };
@@ -209,25 +209,23 @@ export function recordChanged(
 ): Partial<Page> {
   if (isSameSet(before, after)) return {};
   if (isFirst && cause !== 'set') return { cause };
-  const isLost = !after.set;
+  const hasNoSet = !after.set;
   // The service has refused the set that was held back behind a tombstone: only the page can supply another. If another tab sent
   // it, the generation is unchanged; a logout there would have incremented it.
   const wasHeldBack = before.optedOut && before.set && after.optedOut;
-  const isRefused = isLost && wasHeldBack && (cause === 'refresh' || after.generation === before.generation);
+  const isRefused = hasNoSet && wasHeldBack && (cause === 'refresh' || after.generation === before.generation);
   // The service reports an opt-out: another user may be signed in, whose set `provide` can return.
   const isOptOut = after.optedOut && !before.optedOut && cause !== 'provide';
   // After a logout, nobody is asked for a set, because the page itself has logged the user out, unless it has since named the user who
   // signed in. An erased store counts as a logout.
   const isCleared = after.clearedAt > 0 || after.generation < before.generation;
-  const isLogout = isLost && !isRefused && !isOptOut && isCleared && !after.user;
+  const isLogout = hasNoSet && !isRefused && !isOptOut && isCleared && !after.user;
   // Do not emit `needsTokens` twice for one user: a listener that signs the user in each time would be called endlessly.
-  const isStillMissing = isLost && !before.set && before.user === after.user;
+  const isStillMissing = hasNoSet && !before.set && before.user === after.user;
   return {
     cause,
     lastError: isRefused ? new TokenError('opted_out') : undefined,
     provideResult: isRefused || isLogout ? 'nobody' : undefined,
-    // The lease belonged to the former set.
-    otherTabUntil: 0,
     emitted: { ...emitted, need: isLogout || (isStillMissing && emitted.need) },
   };
 }

@@ -46,7 +46,7 @@ export interface Lease {
   readonly isLocked: boolean;
 }
 
-/** Why an attempt waits. */
+/** Why an attempt of any tab waits; to add a reason, see CONTRIBUTING.md, "Add a reason why an attempt waits". */
 export type WaitReason = 'back_off' | 'refused' | 'retry_after' | 'woken';
 
 /** When the next attempt may start, and what led to it. */
@@ -55,7 +55,7 @@ export interface RetryState {
   readonly attempts: number;
   /** How often the service has refused the set, or has sent an answer that cannot be opened. */
   readonly refusals: number;
-  /** When the last of them ended. */
+  /** When the last of the attempts ended. */
   readonly countedAt: number;
   readonly waitUntil: number;
   /** What `waitUntil` comes from. */
@@ -203,7 +203,7 @@ function areNumbers(given: object, ...names: string[]): boolean {
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const empty = emptyRecord(baseUrl);
   try {
-    const record = ownMembers<SessionRecord>({ ...empty, ...(stored as object) });
+    const record = ownMembers<SessionRecord>({ ...(stored as object) });
     const set = record.set && readTokenSet(record.set, true);
     const lease = record.lease && ownMembers<Lease>(record.lease);
     const retry = record.retry && ownMembers<RetryState>(record.retry);
@@ -211,7 +211,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
       record.v === 2 &&
       record.baseUrl === baseUrl &&
       areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
-      (!lease || areNumbers(lease, 'at', 'ms')) &&
+      (!lease || areNumbers(lease, 'id', 'at', 'ms')) &&
       (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));
     return isSound ? ownMembers({ ...record, set, lease, retry }) : empty;
   } catch {

@@ -3,8 +3,7 @@
  * next one may start.
  *
  * The lease and the retry state are part of the record, so all tabs share them. Random numbers are drawn before a change, so every
- * change is pure. To add a reason why an attempt waits, see docs/session.md and `NextReason` in `page.ts`: a reason that
- * all tabs share is a `WaitReason` with which `attemptFailed` sets `waitUntil`; one of this page only is a case of `waitOf`.
+ * change is pure.
  */
 
 import type { TokenError } from '../../token/errors.ts';
@@ -37,8 +36,8 @@ export const DAY_MS = 86_400_000;
 /** Pauses after a refusal, ms. After the last of them a new set is needed. */
 const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
 
-/** So many attempts in a row that do not fail, but bring no valid set either, follow at once. */
-export const FREE_ATTEMPTS = 3;
+/** So many attempts in a row without a valid set may be followed at once by another, unless the last one failed. */
+const FREE_ATTEMPTS = 3;
 
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
 const DUE_ON_ARRIVAL_MS = 60_000;
@@ -46,7 +45,10 @@ const DUE_ON_ARRIVAL_MS = 60_000;
 /** Statuses below 500 of a service that is overloaded: the same request may succeed later. */
 const TEMPORARY = [408, 425, 429];
 
-/** Tell whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. */
+/**
+ * Tell whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. An error
+ * without a status had no answer.
+ */
 export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean {
   return kind === 'refresh' && status < 500 && !TEMPORARY.includes(status);
 }
@@ -87,10 +89,15 @@ export function drawPause({ firstMs, maxMs }: BackOff): Pause {
   return (attempts) => part * Math.min(maxMs, firstMs * 2 ** (attempts - 1), DAY_MS);
 }
 
-/** Tell whether another tab has the lease. `hasLock`: this tab has the Web Lock. */
+/** When a lease ends at the latest. */
+export function leaseEnd({ at, ms }: Lease): number {
+  return at + Math.min(ms, DAY_MS);
+}
+
+/** Tell whether a tab has the lease. `hasLock`: this tab has the Web Lock. */
 export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
   if (!lease || (hasLock && lease.isLocked)) return false;
-  return !isFuture(lease.at, now) && now < lease.at + Math.min(lease.ms, DAY_MS);
+  return !isFuture(lease.at, now) && now < leaseEnd(lease);
 }
 
 /**
@@ -178,8 +185,9 @@ export function attemptAnswered(
     // Only many attempts in a row that do not fail, but bring no valid set either, cause a pause.
     const waitUntil = attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0;
     const retry = { ...counted, attempts, refusals: 0, waitUntil };
-    // That the service keeps refusing the set still counts.
-    if (!result) return record.set ? record : { ...record, retry: undefined };
+    // Nobody is signed in. That the service keeps refusing the set still counts; without a set, counting starts again.
+    if (!result)
+      return record.set || !record.retry ? record : { ...record, retry: { ...retry, attempts: 0, waitUntil: 0 } };
     // A set that was held back behind a tombstone is refused: attempts with such sets count together.
     if (result === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
     if (result === 'ended' && record.optedOut) return { ...record, retry, set: undefined };

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { type Decision, isActive, whyNoToken } from '../../../src/session/rules/decide.ts';
 import { changesBetween, type Page, type SessionState, type View } from '../../../src/session/rules/page.ts';
 import { isOfOtherUser, serviceTime } from '../../../src/session/rules/record.ts';
-import { attemptClaimed, currentRetry } from '../../../src/session/rules/retry.ts';
+import { attemptClaimed, currentRetry, isLeased } from '../../../src/session/rules/retry.ts';
 import { runsOf } from '../../support/properties.ts';
 import {
   attemptOf,
@@ -86,8 +86,8 @@ describe('every decision', () => {
   test('starts nothing before the pauses are over, unless the page asked', () => {
     always(({ due }, { record }, page, now, isExplicit) => {
       if (!due || isExplicit) return;
-      for (const until of [page.otherTabUntil, currentRetry(record, now)?.waitUntil ?? 0])
-        expect(until).toBeLessThanOrEqual(now);
+      expect(currentRetry(record, now)?.waitUntil ?? 0).toBeLessThanOrEqual(now);
+      if (page.otherLease && page.otherLease.id === record.lease?.id) expect(isLeased(record, now, false)).toBe(false);
     });
   });
 

@@ -31,6 +31,7 @@ import {
   FRESH,
   failure,
   HOUR,
+  leaseOf,
   MINUTE,
   NEVER,
   PROVIDE,
@@ -146,7 +147,8 @@ describe('the next step', () => {
   const now = refreshes('in_progress');
   const dueAt = refreshes('refresh_from', REFRESH_AT);
   const expires = step('expire', 'expires', EXPIRES_AT);
-  const otherTab = page({ otherTabUntil: DUE + 7 });
+  const lease = leaseOf(DUE, { ms: 7 });
+  const otherTab = page({ otherLease: lease });
   const until = (reason: RetryState['reason'], waitUntil = DUE + 7) => waiting({ reason, waitUntil });
   const bareUntil7 = { ...until('refused'), set: undefined };
   const notANumber = until('back_off', Number.NaN);
@@ -160,8 +162,11 @@ describe('the next step', () => {
     ['in_progress: `provide` is called now', bare(), provides, DUE, step('provide', 'in_progress')],
     ['in_progress: since a refresh began', record(), refreshing, DUE, refreshes('in_progress', DUE - SECOND)],
     ['in_progress: since `provide` began', bare(), providing, DUE, step('provide', 'in_progress', DUE - SECOND)],
-    ['other_tab: it has the lease', until('refused'), otherTab, DUE, in7('other_tab')],
-    ['in_progress: the lease of the other tab is over', record(), page({ otherTabUntil: DUE }), DUE, now],
+    ['other_tab: it has the lease', { ...until('refused'), lease }, otherTab, DUE, in7('other_tab')],
+    ['in_progress: nobody knows whether the tab of a lease is gone', record({ lease }), page(), DUE, now],
+    ['in_progress: the lease is another one', record({ lease: leaseOf(DUE, { id: 1 }) }), otherTab, DUE, now],
+    ['in_progress: the other tab has ended its lease', record(), otherTab, DUE, now],
+    ['in_progress: the lease of the other tab is over', record({ lease }), otherTab, DUE + 7, now],
     ['back_off: the last attempt failed', until('back_off'), page(), DUE, in7('back_off')],
     ['refused: the service refused the set', until('refused'), page(), DUE, in7('refused')],
     ['retry_after: the service asked for a pause', until('retry_after'), page(), DUE, in7('retry_after')],
@@ -222,12 +227,13 @@ describe('the attempt that starts now', () => {
 
   const provideNow = (need: NeedReason): Plan => ({ kind: 'provide', need, isExplicit: true });
   const refreshNow: Plan = { ...REFRESH, isExplicit: true };
-  const busy = page({ hiddenAt: FRESH, otherTabUntil: NEVER });
+  const lease = leaseOf(DUE);
+  const busy = page({ hiddenAt: FRESH, otherLease: lease });
   test.each<Case<Plan | undefined>>([
     ['refreshes a fresh set', record(), page(), FRESH, refreshNow],
     ['refreshes a set that was refused', usedUp, page(), DUE, refreshNow],
     ['refreshes a set behind a tombstone', heldBack, page(), DUE, refreshNow],
-    ['waits for nothing', waiting({ waitUntil: NEVER }), busy, DUE, refreshNow],
+    ['waits for nothing', { ...waiting({ waitUntil: NEVER }), lease }, busy, DUE, refreshNow],
     ['calls `provide` for an empty record', bare(), provides, DUE, provideNow('empty')],
     ['calls `provide` for a set that has ended', ended, provides, DUE, provideNow('ended')],
     ['calls `provide` where the host refreshes', record(), providesOnly, FRESH, provideNow('ended')],
@@ -254,7 +260,7 @@ describe('what the session, and a caller of getToken, waits for', () => {
     ['a refresh in progress', record(), refreshing, STALE, ['refresh', true]],
     ['`provide` that is called now', bare(), provides, DUE, ['provide', true]],
     ['`provide` in progress', bare(), providing, DUE, ['provide', true]],
-    ['another tab', record(), page({ otherTabUntil: STALE + 1 }), STALE, [undefined, true]],
+    ['another tab', record({ lease: leaseOf(STALE) }), page({ otherLease: leaseOf(STALE) }), STALE, [undefined, true]],
     ['a page that woke up', waiting({ waitUntil: STALE + 1, reason: 'woken' }), page(), STALE, [undefined, true]],
     ['no pause', waiting({ waitUntil: STALE + 1 }), page(), STALE, [undefined, false]],
     ['nothing, where nobody can be asked', bare(), page(), DUE, [undefined, false]],
@@ -273,7 +279,13 @@ describe('when to decide again', () => {
     ['in local time, earlier by the clock offset', record({ offsetMs: 7 }), refreshing, DUE, EXPIRES_AT - 7],
     ['when the pause is over', waiting({ waitUntil: DUE + 7 }), page(), DUE, DUE + 7],
     ['when the token expires, before the end of the pause', waiting({ waitUntil: STALE }), page(), DUE, EXPIRES_AT],
-    ['when the wait for another tab is over', record(), page({ otherTabUntil: FRESH + 7 }), FRESH, FRESH + 7],
+    [
+      'when the wait for another tab is over',
+      record({ lease: leaseOf(FRESH) }),
+      page({ otherLease: leaseOf(FRESH) }),
+      FRESH,
+      FRESH + 12_000,
+    ],
     ['when refusals no longer count', { ...usedUp, set: undefined }, nobody, STALE, DUE - 1 + DAY],
     ['only after a change, for a set that is past its end', record(), hidden, ENDS_AT, NEVER],
     ['only after a change, for an empty record', bare(), page(), FRESH, NEVER],

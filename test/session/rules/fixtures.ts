@@ -101,7 +101,7 @@ export function page(change: Partial<Page> = {}): Page {
     callers: 0,
     attempt: undefined,
     provideResult: undefined,
-    otherTabUntil: 0,
+    otherLease: undefined,
     cause: 'load',
     lastError: undefined,
     emitted: {},
@@ -110,7 +110,7 @@ export function page(change: Partial<Page> = {}): Page {
 }
 
 /** Decide for a view, or for a record that has been read and is not being written. The inputs must not be changed. */
-export function decisionOf(given: SessionRecord | View, page: Page, now: number, isExplicit = false): Decision {
+export function decisionOf(given: SessionRecord | View, page: Page, now: number, isExplicit?: boolean): Decision {
   const view = 'record' in given ? given : ({ record: given, isSettled: true, kind: 'memory' } as const);
   return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now, isExplicit));
 }
@@ -190,6 +190,13 @@ export const sets: fc.Arbitrary<TokenSet> = fc
 
 const users = fc.constantFrom(undefined, undefined, 'a', 'b');
 
+const leases = fc.record({
+  id: fc.nat({ max: 2 }),
+  at: instants,
+  ms: fc.integer({ min: 0, max: DAY }),
+  isLocked: fc.boolean(),
+});
+
 /** Records in every combination of their members, also those that no session writes. */
 const plausibleRecords = fc
   .record({
@@ -202,9 +209,7 @@ const plausibleRecords = fc
     set: optional(sets),
     ended: fc.constantFrom(undefined, undefined, true),
     optedOut: fc.constantFrom(undefined, undefined, true),
-    lease: optional(
-      fc.record({ id: fc.nat(), at: instants, ms: fc.integer({ min: 0, max: DAY }), isLocked: fc.boolean() }),
-    ),
+    lease: optional(leases),
     retry: optional(
       fc.record({
         attempts: fc.integer({ min: 1, max: 30 }),
@@ -270,7 +275,7 @@ export const pages: fc.Arbitrary<Page> = fc
         .map(([plan, startedAt, generation]) => attemptOf(plan, startedAt, generation)),
     ),
     provideResult: fc.constantFrom(undefined, undefined, 'nobody', 'failed'),
-    otherTabUntil: fc.oneof(fc.constant(0), instants),
+    otherLease: optional(leases),
     cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),
     lastError: fc.constantFrom(undefined, failure(503), failure(400)),
     emitted: fc.record({

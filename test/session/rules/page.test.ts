@@ -10,12 +10,11 @@ const busy = page({
   cause: 'set',
   lastError: failure(503),
   provideResult: 'failed',
-  otherTabUntil: DUE,
   emitted: { token: 'advertising-1', need: true },
 });
 
-/** The last failure and the lease no longer matter. */
-const changed = { lastError: undefined, provideResult: undefined, otherTabUntil: 0 };
+/** The last failure no longer matters. */
+const changed = { lastError: undefined, provideResult: undefined };
 /** The page may be asked for a set, if one is needed. */
 const asks = { ...changed, emitted: { token: 'advertising-1', need: false } };
 /** Nobody is asked for a set. */

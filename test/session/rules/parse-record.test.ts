@@ -20,7 +20,6 @@ test.each<readonly [sentence: string, stored: unknown, expected: SessionRecord]>
   ['is read as it is', whole, whole],
   ['may have nothing but what is required', bare(), bare()],
   ['keeps unknown members: a later version may need them', { ...whole, more: 1 }, { ...whole, more: 1 } as never],
-  ['gets the members that it lacks', { v: 2, baseUrl: BASE_URL, generation: 3 }, bare({ generation: 3 })],
   ['loses unknown members of its set', { ...whole, set: { ...setOf(1), more: 1 } }, whole],
   ['may have a negative generation', bare({ generation: -1 }), bare({ generation: -1 })],
   ['may have the largest numbers', bare({ offsetMs: 1e15 - 1 }), bare({ offsetMs: 1e15 - 1 })],
@@ -36,6 +35,9 @@ describe('it reads as absent', () => {
     ['as null', null],
     ['as a number', 5],
     ['without members', {}],
+    ['with some members only', { v: 2, baseUrl: BASE_URL, generation: 3 }],
+    ['without a version', { ...whole, v: undefined }],
+    ['without an operator', { ...whole, baseUrl: undefined }],
     ['of an earlier version', { ...whole, v: 1 }],
     ['of a later version', { ...whole, v: 3 }],
     ['of another operator', { ...whole, baseUrl: 'https://another.example' }],
@@ -49,7 +51,7 @@ describe('it reads as absent', () => {
     ['with a lease that is a number', { ...whole, lease: 5 }],
     ['with a retry state that is a string', { ...whole, retry: 'text' }],
     ...membersOf(whole, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt'),
-    ...membersOf(leaseOf(DUE), 'at', 'ms').map(
+    ...membersOf(leaseOf(DUE), 'id', 'at', 'ms').map(
       ([what, lease]) => [`with a lease ${what}`, { ...whole, lease }] as const,
     ),
     ...membersOf(retry(), 'attempts', 'refusals', 'countedAt', 'waitUntil').map(
