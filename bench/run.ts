@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- NAME...]`: run every `*.bench.ts` of this folder (or those whose names contain a NAME), print one
  * table, keep the figures in `bench/results.json`, and write what is generated from them: `bench/results.md`, `bench/charts/`,
- * and the blocks of README and docs/benchmarks.md. Exits with 1 if a limit is exceeded.
+ * and the block of docs/benchmarks.md. Exits with 1 if a limit is exceeded.
  *
  * `npm run bench -- --report` measures nothing and writes the generated files again.
  *

@@ -1,4 +1,4 @@
-/** The tables: one line for each measurement, and the comparison with the peers that README and the documentation show. */
+/** The tables: one line for each measurement, and the comparison with the peers that the documentation shows. */
 
 import { figure, type Measurement, misses } from '../measure.ts';
 import { peers } from '../peers/list.ts';
@@ -80,7 +80,7 @@ const ROWS: readonly Row[] = [
   ['script size (Brotli)', one('size', undefined, (bytes) => `${figure(bytes / 1000)} kB`)],
 ];
 
-/** The comparison with the peers, as README and the documentation show it. */
+/** The comparison with the peers, as the documentation shows it. */
 export function peersTable(results: Results): string {
   const rows = ROWS.map(([what, cell]) => [what, ...peers.map(({ label }) => cell(results, label) ?? '')]);
   const head = `| | ${peers.map(({ label }) => label).join(' | ')} |`;

@@ -1,4 +1,4 @@
-/** Writes what is generated from the results: charts, `bench/results.md`, and the marked blocks of README and the documentation. */
+/** Writes what is generated from the results: charts, `bench/results.md`, and the marked block of the documentation. */
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { root } from '../../build/dist.ts';
@@ -7,7 +7,7 @@ import type { Results } from './results.ts';
 import { peersTable, resultsPage } from './tables.ts';
 
 /** Pages that show the comparison with the peers between two comments. */
-export const PAGES = ['README.md', 'docs/benchmarks.md'] as const;
+export const PAGES = ['docs/benchmarks.md'] as const;
 const START = '<!-- npm run bench: peers -->';
 const END = '<!-- /npm run bench -->';
 

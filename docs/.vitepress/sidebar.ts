@@ -55,7 +55,6 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Phases', 'concepts/phases'],
     ['Events', 'concepts/events'],
     ['Tabs', 'concepts/tabs'],
-    ['Failure modes', 'faults'],
     ['Security model', 'security'],
     ['Glossary', 'concepts/glossary'],
   ],
@@ -85,6 +84,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['tessera-id/inspector', 'reference/tessera-id/inspector'],
     ['tessera-id/uid2', 'reference/tessera-id/uid2'],
     ['tessera-id/global', 'reference/tessera-id/global'],
+    ['Evidence: failure modes', 'faults'],
   ],
 };
 
