@@ -3,7 +3,7 @@
  * next one may start.
  *
  * The lease and the retry state are part of the record, so all tabs share them. Random numbers are drawn before a change, so every
- * change is pure. To add a reason why an attempt waits, see docs/session.md and `NextReason` in `page.ts`: a reason that
+ * change is pure. To add a reason why an attempt waits, see docs/session-reference.md and `NextReason` in `page.ts`: a reason that
  * all tabs share is a `WaitReason` with which `attemptFailed` sets `waitUntil`; one of this page only is a case of `waitOf`.
  */
 
