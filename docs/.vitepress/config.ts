@@ -36,7 +36,11 @@ export default defineConfig({
       { text: 'Get started', link: '/start/script-tag', activeMatch: '^/start/' },
       { text: 'Guides', link: '/guide/server', activeMatch: '^/guide/' },
       { text: 'Concepts', link: '/concepts/life', activeMatch: '^/concepts/' },
-      { text: 'Reference', link: '/session', activeMatch: '^/(session|protocol|errors|command-line|reference)' },
+      {
+        text: 'Reference',
+        link: '/session-reference',
+        activeMatch: '^/(session-reference|protocol|errors|command-line|reference)',
+      },
     ],
     sidebar,
     outline: [2, 3],

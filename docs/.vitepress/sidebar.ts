@@ -23,6 +23,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Webview', 'start/webview'],
   ],
   'Guides: pages': [
+    ['Session', 'session'],
     ['Server', 'guide/server'],
     ['Script tag in detail', 'script-tag'],
     ['React and others', 'react'],
@@ -63,7 +64,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Troubleshooting', 'troubleshooting'],
   ],
   Reference: [
-    ['Session', 'session'],
+    ['Session, exact rules', 'session-reference'],
     ['Errors', 'errors'],
     ['Wire protocol', 'protocol'],
     ['Command line', 'command-line'],

@@ -20,7 +20,7 @@ import {
 } from './options.ts';
 
 /**
- * A client. Every promise and every iteration rejects with a TokenError (docs/session.md lists its codes), with the reason of an
+ * A client. Every promise and every iteration rejects with a TokenError (docs/errors.md lists its codes), with the reason of an
  * aborted `signal`, or with a TypeError for invalid arguments.
  */
 export interface Client extends BulkClient {

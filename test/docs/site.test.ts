@@ -167,7 +167,13 @@ describe('in a browser', () => {
           .join(' | ')}`,
     );
   };
-  const PAGES = ['/', '/concepts/life.html', '/session.html', '/reference/command-line.html'];
+  const PAGES = [
+    '/',
+    '/concepts/life.html',
+    '/session.html',
+    '/session-reference.html',
+    '/reference/command-line.html',
+  ];
   const SIZES = [
     { width: 1280, height: 800 },
     { width: 390, height: 844 },
