@@ -66,7 +66,7 @@ export async function writeCommandLine(folder: string): Promise<void> {
     '',
     `${program.description()}. Version ${manifest.version}.`,
     '',
-    'How credentials, output and exit codes work: [the command line](../command-line.md).',
+    'How to use it: [the command line](../command-line.md). Input, output and exit codes: [exact rules](../command-line-reference.md).',
     '',
     ...commands.flatMap((command) => sections(command)),
   ];

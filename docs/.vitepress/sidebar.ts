@@ -43,6 +43,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
   'Guides: operating': [
     ['The operator', 'operator'],
     ['In production', 'operator-production'],
+    ['Command line', 'command-line'],
     ['Docker and Compose', 'guide/docker'],
     ['TLS and proxy', 'guide/tls'],
     ['PostgreSQL', 'guide/postgresql'],
@@ -67,7 +68,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Session, exact rules', 'session-reference'],
     ['Errors', 'errors'],
     ['Wire protocol', 'protocol'],
-    ['Command line', 'command-line'],
+    ['Command line, exact rules', 'command-line-reference'],
     ['tessera, all options', 'reference/command-line'],
     ['All modules', 'reference/index'],
     ['tessera-id', 'reference/tessera-id'],

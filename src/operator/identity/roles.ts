@@ -2,7 +2,7 @@
 
 /** Every role, in the order of the documentation. */
 export const ROLES = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
-/** What a participant may call. docs/operator.md lists the roles of each endpoint. */
+/** What a participant may call. docs/protocol.md lists the roles of each endpoint. */
 export type Role = (typeof ROLES)[number];
 
 /**
