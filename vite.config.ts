@@ -68,7 +68,7 @@ const program = (name: string, source: string): UserConfig => ({
 /** The demo in the package, whose `dist/` is already built and whose root is elsewhere. */
 const packagedDemo: UserConfig = {
   ...program(demo, demo),
-  resolve: { alias: { '../build/dist.ts': path('build/demo.ts') } },
+  resolve: { alias: { '../build/dist.ts': path('build/demo.ts'), '../build/packages.ts': path('build/demo.ts') } },
 };
 
 /** The notice that the licence of noble requires in every copy, because minifying removes comments. */

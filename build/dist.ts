@@ -88,11 +88,15 @@ export async function ensureDist(): Promise<void> {
   if (!built || built.mtimeMs < Math.max(...changedAt)) await buildDist();
 }
 
-/** List every file below a directory, as absolute paths. */
+/** List every file below a directory, as absolute paths. Installed packages are left out. */
 export async function filesBelow(directory: string): Promise<string[]> {
-  return (await readdir(directory, { recursive: true, withFileTypes: true }))
-    .filter((found) => found.isFile())
-    .map((found) => join(found.parentPath, found.name));
+  const found = await readdir(directory, { withFileTypes: true });
+  const files = found.map(async (one) => {
+    const path = join(directory, one.name);
+    if (one.isDirectory()) return one.name === 'node_modules' ? [] : filesBelow(path);
+    return one.isFile() ? [path] : [];
+  });
+  return (await Promise.all(files)).flat();
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { filesBelow, root } from '../build/dist.ts';
 import { entries, scripts } from '../build/entries.ts';
 import { openProfile } from './support/browser.ts';
-import { installPacked, run, type User } from './support/packed.ts';
+import { consumers, INSTALL_MS, installPacked, run, type User } from './support/packed.ts';
 
 const WAIT = { timeout: 20_000 };
 
@@ -339,19 +339,28 @@ test('the package contains the documents that README links to', async () => {
   for (const link of links) expect((await readFile(join(at, link), 'utf8')).length).toBeGreaterThan(100);
 });
 
-test('publint reports no problem', async () => {
-  const { publint } = await import('publint');
-  const { messages } = await publint({ pkgDir: join(user, 'node_modules/tessera-id'), strict: true, pack: false });
-  expect(messages.filter(({ type }) => type !== 'suggestion')).toEqual([]);
-});
+test(
+  'publint reports no problem',
+  async () => {
+    const { publint } = await consumers();
+    const { messages } = await publint({ pkgDir: join(user, 'node_modules/tessera-id'), strict: true, pack: false });
+    expect(messages.filter(({ type }) => type !== 'suggestion')).toEqual([]);
+  },
+  INSTALL_MS,
+);
 
-test('every entry has types for every module resolution that reads `exports`', async () => {
-  const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  // Exits with 1, which rejects, for any problem except those of CommonJS and Node 10: the package is ESM only.
-  const { stdout } = await run(process.execPath, [attw, packed.tarball, '--profile', 'esm-only', '--format', 'json']);
-  const { analysis } = JSON.parse(stdout) as { analysis: { entrypoints: object } };
-  expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));
-});
+test(
+  'every entry has types for every module resolution that reads `exports`',
+  async () => {
+    await consumers();
+    const attw = join(root, 'test/consumers/node_modules/@arethetypeswrong/cli/dist/index.js');
+    // Exits with 1, which rejects, for any problem except those of CommonJS and Node 10: the package is ESM only.
+    const { stdout } = await run(process.execPath, [attw, packed.tarball, '--profile', 'esm-only', '--format', 'json']);
+    const { analysis } = JSON.parse(stdout) as { analysis: { entrypoints: object } };
+    expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));
+  },
+  INSTALL_MS,
+);
 
 test('a script-tag file that runs while the page loads begins with the hint to compile it at once', async () => {
   const eager = ['tessera.js', 'tessera-uid2.js', 'tessera.full.js'];

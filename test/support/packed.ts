@@ -4,10 +4,30 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { root } from '../../build/dist.ts';
+import { install } from '../../build/packages.ts';
 
 export const run = promisify(execFile);
+
+/** The packages of test/consumers/, as far as tests use them: it is installed on first use, so `tsc` does not see their types. */
+interface Consumers {
+  publint(options: object): Promise<{ readonly messages: readonly { readonly type: string }[] }>;
+  webpack(
+    configuration: object,
+    done: (error: Error | null, stats?: { hasErrors(): boolean; toString(what: string): string }) => void,
+  ): void;
+}
+
+/** How long a hook may take that installs test/consumers/, ms. */
+export const INSTALL_MS = 600_000;
+
+/** Install test/consumers/ on first use, and load it. */
+export const consumers = async (): Promise<Consumers> => {
+  await install('test/consumers');
+  return import(/* @vite-ignore */ pathToFileURL(`${root}test/consumers/index.js`).href);
+};
 
 export interface User {
   /** The project's directory, with a package.json and `node_modules`. */
