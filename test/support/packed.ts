@@ -34,6 +34,9 @@ export interface User {
   readonly folder: string;
   /** The packed file. */
   readonly tarball: string;
+  /** Bytes of the packed file, and of what is in it. */
+  readonly size: number;
+  readonly unpackedSize: number;
   remove(): Promise<void>;
 }
 
@@ -48,7 +51,9 @@ export const installPacked = async (beside: readonly string[]): Promise<User> =>
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
     cwd: root,
   });
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
+    { filename: string; size: number; unpackedSize: number },
+  ];
   const tarball = join(folder, filename);
   await mkdir(join(modules, 'tessera-id'), { recursive: true });
   await run('tar', ['-xzf', tarball, '-C', join(modules, 'tessera-id'), '--strip-components=1']);
@@ -57,5 +62,5 @@ export const installPacked = async (beside: readonly string[]): Promise<User> =>
     await symlink(join(root, 'node_modules', name), join(modules, name));
   }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  return { folder, tarball, remove: () => rm(folder, { recursive: true, force: true }) };
+  return { folder, tarball, size, unpackedSize, remove: () => rm(folder, { recursive: true, force: true }) };
 };
