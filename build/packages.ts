@@ -24,6 +24,9 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
+/** How long a test's hook may take that installs packages, ms. */
+export const INSTALL_MS = 600_000;
+
 /** Take the lock, which names the process that holds it; return whether this process has it now. */
 const take = async (lock: string): Promise<boolean> => {
   const isTaken = await writeFile(lock, `${process.pid}`, { flag: 'wx' }).then(
@@ -58,7 +61,8 @@ export async function install(name: string): Promise<void> {
   const wanted = await readFile(`${root + name}/package-lock.json`, 'utf8');
   // What was installed last: npm leaves no copy of the lock file itself.
   const stamp = `${root + name}/node_modules/.installed-lock.json`;
-  const lock = `${root + name}/.installing`;
+  // Not in the folder, whose node_modules npm removes, and whose files others list.
+  const lock = `${root}node_modules/.installing-${name.replaceAll('/', '-')}`;
   while ((await textOf(stamp)) !== wanted) {
     if (!(await take(lock))) {
       await sleep(200);

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../build/dist.ts';
+import { INSTALL_MS } from '../build/packages.ts';
 import { openPage, startOperator } from './browser/publisher.ts';
 import { serveSite } from './support/browser.ts';
-import { consumers, INSTALL_MS, installPacked, run, type User } from './support/packed.ts';
+import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 let user: User;
 

@@ -14,10 +14,11 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../build/dist.ts';
+import { INSTALL_MS } from '../build/packages.ts';
 import { createOperator, type Operator } from '../src/operator/index.ts';
 import { listen } from '../src/operator/node.ts';
 import { openProfile } from './support/browser.ts';
-import { consumers, INSTALL_MS, installPacked, run, type User } from './support/packed.ts';
+import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid'];
 

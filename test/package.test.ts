@@ -10,8 +10,9 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
 import { entries, scripts } from '../build/entries.ts';
+import { INSTALL_MS } from '../build/packages.ts';
 import { openProfile } from './support/browser.ts';
-import { consumers, INSTALL_MS, installPacked, run, type User } from './support/packed.ts';
+import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 const WAIT = { timeout: 20_000 };
 

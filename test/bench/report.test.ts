@@ -5,12 +5,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { type Origin, type Results, readResults, withBench } from '../../bench/report/results.ts';
-import { CPU, peersTable, resultsPage } from '../../bench/report/tables.ts';
 import { root } from '../../build/dist.ts';
 import { install } from '../../build/packages.ts';
 
 await install('bench');
+// These import Observable Plot.
 const { BARS, drawCharts, LINES } = await import('../../bench/report/charts.ts');
+const { CPU, peersTable, resultsPage } = await import('../../bench/report/tables.ts');
 const { reportOf, withBlock } = await import('../../bench/report/write.ts');
 
 const NONE: Results = { benches: {}, growth: [] };

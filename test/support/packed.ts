@@ -20,9 +20,6 @@ interface Consumers {
   ): void;
 }
 
-/** How long a hook may take that installs test/consumers/, ms. */
-export const INSTALL_MS = 600_000;
-
 /** Install test/consumers/ on first use, and load it. */
 export const consumers = async (): Promise<Consumers> => {
   await install('test/consumers');
