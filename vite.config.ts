@@ -3,15 +3,16 @@
  *
  *   vite build                    the ES modules that package.json exports
  *   vite build --mode development the same for the export condition `development`
- *   vite build --mode command     the `tessera` command
- *   vite build --mode demo        the demo that the command starts
+ *   vite build --mode programs    the `tessera` command, and the demo that it starts
  *   vite build --mode tessera.js  one script-tag file, by its name
  *
  * `npm run build` (build/dist.ts) runs all modes in the list in build/entries.ts. The tests use vitest.config.ts.
  */
 
+import { relative, resolve } from 'node:path';
 import { type BuildEnvironmentOptions, defineConfig, type UserConfig } from 'vite';
 import { command, demo, developmentEntries, entries, external, type ScriptFile, scripts } from './build/entries.ts';
+import manifest from './package.json' with { type: 'json' };
 
 /** Return an absolute path, which an alias must be. */
 const path = (file: string) => `${import.meta.dirname}/${file}`;
@@ -20,7 +21,8 @@ const path = (file: string) => `${import.meta.dirname}/${file}`;
 const PRODUCTION = { __TESSERA_PRODUCTION__: 'true' };
 
 /**
- * Build ES modules. They are not minified, because the user's bundler minifies. Shared code is in `chunks/`.
+ * Build ES modules. They are not minified, because the user's bundler minifies, and keep their comments, so they have no source
+ * maps: they read like the sources. Shared code is in `chunks/`.
  *
  * @param names   source files below `src/`, without their extension.
  * @param folder  below `dist/`, with a final slash.
@@ -30,7 +32,6 @@ const modules = (names: readonly string[], folder: string, define: Record<string
   resolve: { alias: { util: path('build/util.ts') } },
   build: {
     minify: false,
-    sourcemap: true,
     lib: { entry: Object.fromEntries(names.map((name) => [name, path(`src/${name}.ts`)])), formats: ['es'] },
     rolldownOptions: {
       external,
@@ -45,30 +46,30 @@ const modules = (names: readonly string[], folder: string, define: Record<string
 });
 
 /**
- * Build a program for Node, neither minified nor with a source map: the source maps of the programs would be a quarter of the
- * package and useful to almost nobody. Its dependencies are bundled, except those in package.json's `dependencies` and peers, and
- * esbuild, which is native and exists only in a clone.
- *
- * @param name    the file in `dist/`, without its extension.
- * @param source  the file that it is built from, without its extension.
+ * The programs for Node: the command and the demo, which share chunks. They have no source maps, so lines and the names of
+ * functions stay, for stack traces; comments and the names of other variables do not. Their dependencies are bundled, except those
+ * in package.json's `dependencies` and peers, and esbuild, which is native and exists only in a clone.
  */
-const program = (name: string, source: string): UserConfig => ({
+const programs: UserConfig = {
+  // `dist/` is already built, and the root is elsewhere.
+  resolve: {
+    alias: { '../build/dist.ts': path('build/demo.ts'), '../build/packages.ts': path('build/demo.ts') },
+  },
   build: {
     ssr: true,
     minify: false,
     rolldownOptions: {
-      input: { [name]: path(`${source}.ts`) },
+      input: { [command]: path(`src/${command}.ts`), [demo]: path(`${demo}.ts`) },
       external: [...external, 'esbuild'],
-      output: { entryFileNames: '[name].js', chunkFileNames: `${name.split('/')[0]}/[name]-[hash].js` },
+      output: {
+        entryFileNames: '[name].js',
+        chunkFileNames: 'cli/[name]-[hash].js',
+        comments: false,
+        minify: { mangle: { keepNames: true, toplevel: true }, codegen: { removeWhitespace: false } },
+      },
     },
   },
   ssr: { noExternal: true },
-});
-
-/** The demo in the package, whose `dist/` is already built and whose root is elsewhere. */
-const packagedDemo: UserConfig = {
-  ...program(demo, demo),
-  resolve: { alias: { '../build/dist.ts': path('build/demo.ts') } },
 };
 
 /** The notice that the licence of noble requires in every copy, because minifying removes comments. */
@@ -83,7 +84,14 @@ const noticeOf = ({ moduleIds }: { readonly moduleIds: readonly string[] }): str
  */
 const COMPILE_EAGERLY = '//# allFunctionsCalledOnLoad';
 
-/** One script-tag file, self-contained and minified. */
+/**
+ * Where a source map finds a source: in the repository, at the tag of the version. With its sources, a map would be four times as
+ * large as its script.
+ */
+const sourceOf = (file: string): string =>
+  `https://raw.githubusercontent.com/tessera-id/tessera/v${manifest.version}/${relative(import.meta.dirname, file)}`;
+
+/** One script-tag file, self-contained; the development build as its readers want it, the others minified. */
 function script(name: string, { source, format, noble, isDevelopment, isEager }: ScriptFile): UserConfig {
   const hints = isEager ? [COMPILE_EAGERLY] : [];
   return {
@@ -91,19 +99,26 @@ function script(name: string, { source, format, noble, isDevelopment, isEager }:
     resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
     build: {
       // No comment in the file, because a page that serves the file without its map would cause a failing request.
-      sourcemap: 'hidden',
+      sourcemap: isDevelopment ? false : 'hidden',
+      minify: !isDevelopment,
       // Script-tag files have no exports, but Vite requires the name of a global for the `iife` format.
       lib: { entry: path(source), formats: [format], name: 'tessera', fileName: () => name },
       // `build.minify` keeps the white space of `es` libraries; this option does not.
-      rolldownOptions: { output: { minify: true, postBanner: (chunk) => [...hints, noticeOf(chunk)].join('\n') } },
+      rolldownOptions: {
+        output: {
+          minify: !isDevelopment,
+          postBanner: (chunk) => [...hints, noticeOf(chunk)].join('\n'),
+          sourcemapExcludeSources: true,
+          sourcemapPathTransform: (source, map) => sourceOf(resolve(map, '..', source)),
+        },
+      },
     },
   };
 }
 
 export default defineConfig(({ mode }) => {
   const others: Record<string, UserConfig> = {
-    command: program(command, `src/${command}`),
-    demo: packagedDemo,
+    programs,
     development: modules(developmentEntries, 'development/', {}),
   };
   const config = scripts[mode]

@@ -38,7 +38,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['test/**/*.test.ts'],
-          exclude: [...page, ...database, ...model, ...built, ...browser],
+          exclude: ['**/node_modules/**', ...page, ...database, ...model, ...built, ...browser],
           ...limits,
         },
       },

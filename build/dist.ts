@@ -1,5 +1,5 @@
 /**
- * `npm run build`: runs every mode of `vite.config.ts` and emits the declarations.
+ * `npm run build`: runs every mode of `vite.config.ts` and emits the declarations. With `--quiet` it prints nothing.
  *
  * `dist/` is built in another directory and then renamed, so that a failed build leaves the old files and nobody sees an
  * incomplete build.
@@ -12,7 +12,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildEnvironmentOptions, build, type Rolldown } from 'vite';
-import { command, modes, scripts } from './entries.ts';
+import { command, entries, modes, scripts } from './entries.ts';
 import { sbomOf } from './sbom.ts';
 
 /** The directory of package.json, with a trailing slash. */
@@ -43,11 +43,32 @@ async function emitTypes(outDir: string): Promise<void> {
       throw new Error(`tsc: ${failure.stdout || failure}`);
     },
   );
+  await removeUnreached(outDir);
 }
 
-/** Copy the pages of the demo, and its sources, which the pages display. */
+/** Remove the declarations that no entry point leads to. */
+async function removeUnreached(outDir: string): Promise<void> {
+  const pending = Object.values(entries).map((file) => join(outDir, `${file}.d.ts`));
+  const reached = new Set<string>();
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    // `from './a.ts'`, `import './a.ts'`, `import('./a.ts')`: the declaration of `a.ts` is `a.d.ts`.
+    for (const [, local] of (await readFile(file, 'utf8')).matchAll(
+      /\b(?:from|import)\b[\s(]*['"](\.[^'"]+)\.tsx?['"]/g,
+    ))
+      pending.push(join(dirname(file), `${local}.d.ts`));
+  }
+  const all = (await filesBelow(outDir)).filter((file) => file.endsWith('.d.ts'));
+  await Promise.all(all.filter((file) => !reached.has(file)).map((file) => rm(file)));
+}
+
+/** Copy the pages of the demo, and those of its sources that the pages display. */
 async function copyPages(outDir: string): Promise<void> {
-  for (const file of await filesBelow(`${root}demo`)) {
+  const pages = await filesBelow(`${root}demo/page`);
+  const texts = await Promise.all(pages.map((file) => readFile(file, 'utf8')));
+  const displayed = [...texts.join('\n').matchAll(/\{\{code (\S+) /g)].map(([, name]) => `${root}demo/${name}`);
+  for (const file of new Set([...pages, ...displayed])) {
     const copy = join(outDir, 'demo', relative(`${root}demo`, file));
     await mkdir(dirname(copy), { recursive: true });
     await copyFile(file, copy);
@@ -88,19 +109,24 @@ export async function ensureDist(): Promise<void> {
   if (!built || built.mtimeMs < Math.max(...changedAt)) await buildDist();
 }
 
-/** List every file below a directory, as absolute paths. */
+/** List every file below a directory, as absolute paths. Installed packages are left out. */
 export async function filesBelow(directory: string): Promise<string[]> {
-  return (await readdir(directory, { recursive: true, withFileTypes: true }))
-    .filter((found) => found.isFile())
-    .map((found) => join(found.parentPath, found.name));
+  const found = await readdir(directory, { withFileTypes: true });
+  const files = found.map(async (one) => {
+    const path = join(directory, one.name);
+    if (one.isDirectory()) return one.name === 'node_modules' ? [] : filesBelow(path);
+    return one.isFile() ? [path] : [];
+  });
+  return (await Promise.all(files)).flat();
 }
 
 if (process.argv[1] === import.meta.filename) {
   const startedAt = performance.now();
+  const log = process.argv.includes('--quiet') ? () => {} : console.log;
   await buildDist();
   for (const name of Object.keys(scripts)) {
     const hash = createHash('sha384').update(await readFile(`${root}dist/${name}`));
-    console.log(`${name.padEnd(16)} integrity="sha384-${hash.digest('base64')}"`);
+    log(`${name.padEnd(16)} integrity="sha384-${hash.digest('base64')}"`);
   }
-  console.log(`dist/ built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+  log(`dist/ built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
 }

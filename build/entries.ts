@@ -56,7 +56,7 @@ export const demo = 'demo/main';
  * The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules; `development` builds
  * those for the export condition of the same name.
  */
-export const modes: readonly string[] = ['production', 'development', 'command', 'demo', ...Object.keys(scripts)];
+export const modes: readonly string[] = ['production', 'development', 'programs', ...Object.keys(scripts)];
 
 /**
  * Dependencies and optional peers that the user's package manager installs. They are never bundled into ES modules or the

@@ -8,6 +8,7 @@
 import { stat } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
+import { install } from '../build/packages.ts';
 import { serve, serveOperator } from './gateway.ts';
 import { createPublisher } from './publisher.ts';
 import { createWorld } from './world.ts';
@@ -38,7 +39,7 @@ const checkIncumbent = async (path: string): Promise<void> => {
 };
 
 /**
- * Start the demo. Builds `dist/` first if it is not up to date.
+ * Start the demo. Builds `dist/` first if it is not up to date, and installs Prebid.
  *
  * @throws {Error} Node's error, if a server cannot listen, as on a given port that is in use; or if the SDK cannot be read.
  * @example const { url, close } = await startDemo({ port: 0 });
@@ -49,6 +50,8 @@ export async function startDemo({
 }: DemoOptions = {}): Promise<Demo> {
   if (incumbent) await checkIncumbent(incumbent);
   await ensureDist();
+  // Without Prebid, its pages show a notice.
+  await install('demo/prebid').catch((error: Error) => console.error(error.message));
   const port = given ?? DEFAULT_PORT;
   const world = createWorld();
   // No port follows 65,535: then any free one.

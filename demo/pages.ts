@@ -14,9 +14,11 @@ export interface PageInfo {
   readonly scripts?: readonly string[];
   /** Shown in a frame, without header and footer. */
   readonly isFrame?: boolean;
-  /** Packages that the page needs and that only a clone of the repository has. Without them, it shows only a notice. */
+  /** Folders of packages that the page needs and only a clone of the repository has. Without them, it shows only a notice. */
   readonly packages?: readonly string[];
 }
+
+const PREBID = 'demo/prebid/node_modules/prebid.js';
 
 /** Path -> page. The start page links to those that are not frames, in this order. */
 export const PAGES: Readonly<Record<string, PageInfo>> = {
@@ -46,7 +48,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     lead: 'The real Prebid.js with a bidder on this machine: see the user ID in the bid request.',
     scripts: ['/prebid.bundle.js', '/tessera.js'],
     modules: ['/prebid-page.js'],
-    packages: ['prebid.js'],
+    packages: [PREBID],
   },
   '/webview': {
     file: 'webview.html',
@@ -78,7 +80,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     title: 'React',
     lead: 'Two hooks in a React app.',
     modules: ['/react-app.js'],
-    packages: ['esbuild', 'react', 'react-dom'],
+    packages: ['node_modules/esbuild', 'node_modules/react', 'node_modules/react-dom'],
   },
   '/secure-signals': {
     file: 'secure-signals.html',
@@ -110,7 +112,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/prebid.bundle.js'],
     modules: ['/runtime-prebid.js'],
     isFrame: true,
-    packages: ['prebid.js'],
+    packages: [PREBID],
   },
   '/compare/incumbent': {
     file: 'runtime.html',
@@ -180,8 +182,7 @@ const cards = () =>
     .join('');
 
 /** Return whether the packages that a page needs are installed. */
-export const canRun = (path: string): boolean =>
-  (PAGES[path]!.packages ?? []).every((name) => existsSync(`${root}node_modules/${name}`));
+export const canRun = (path: string): boolean => (PAGES[path]!.packages ?? []).every((name) => existsSync(root + name));
 
 /** Return the content of a page that cannot run. */
 const noticeOf = ({ title, isFrame }: PageInfo): string => {

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { root } from '../build/dist.ts';
 
-const CHUNKS = pathToFileURL(`${root}node_modules/prebid.js/dist/chunks/`);
+const CHUNKS = pathToFileURL(`${root}demo/prebid/node_modules/prebid.js/dist/chunks/`);
 const CORE = 'prebid-core.js';
 
 /** Build one script from the core, the given modules, and the call that processes the queue `pbjs.que`. */

@@ -4,17 +4,18 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Configuration } from 'webpack';
 import { root } from '../build/dist.ts';
+import { INSTALL_MS } from '../build/packages.ts';
 import { openPage, startOperator } from './browser/publisher.ts';
 import { serveSite } from './support/browser.ts';
-import { installPacked, run, type User } from './support/packed.ts';
+import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 let user: User;
 
 beforeAll(async () => {
+  await consumers();
   user = await installPacked(['react', 'react-dom', 'scheduler']);
-});
+}, INSTALL_MS);
 afterAll(() => user.remove());
 
 /** The code of the page. */
@@ -38,8 +39,8 @@ const write = async (source: string) => {
   return file;
 };
 
-const runWebpack = async (source: string, configuration: Configuration): Promise<void> => {
-  const { default: webpack } = await import('webpack');
+const runWebpack = async (source: string, configuration: object): Promise<void> => {
+  const { webpack } = await consumers();
   const entry = await write(source);
   await new Promise<void>((resolve, reject) =>
     webpack({ mode: 'production', context: user.folder, entry, ...configuration }, (error, stats) => {

@@ -10,14 +10,15 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../build/dist.ts';
+import { INSTALL_MS } from '../build/packages.ts';
 import { createOperator, type Operator } from '../src/operator/index.ts';
 import { listen } from '../src/operator/node.ts';
 import { openProfile } from './support/browser.ts';
-import { installPacked, run, type User } from './support/packed.ts';
+import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid'];
 
@@ -43,12 +44,29 @@ async function installNextHeaders(folder: string): Promise<void> {
   );
 }
 
+/** The names of the packages in a `node_modules`. */
+async function packagesIn(modules: string): Promise<string[]> {
+  const names = (await readdir(modules)).filter((name) => !name.startsWith('.'));
+  const ofScope = async (name: string) =>
+    name.startsWith('@') ? (await readdir(join(modules, name))).map((one) => `${name}/${one}`) : [name];
+  return (await Promise.all(names.map(ofScope))).flat();
+}
+
+/** Link a package into the user's `node_modules`, unless it is there. */
+async function linkPackage(modules: string, name: string): Promise<void> {
+  const path = join(user.folder, 'node_modules', name);
+  await mkdir(dirname(path), { recursive: true });
+  await symlink(join(modules, name), path).catch((error) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+}
+
 beforeAll(async () => {
   user = await installPacked([]);
+  await consumers();
   // Everything else comes from this repository: the examples' own packages are among its development dependencies.
-  const there = new Set(['tessera-id', 'idb-keyval', '@noble', '.bin', '.cache', '.package-lock.json']);
-  for (const name of await readdir(`${root}node_modules`))
-    if (!there.has(name)) await symlink(`${root}node_modules/${name}`, join(user.folder, 'node_modules', name));
+  for (const from of [`${root}node_modules`, `${root}test/consumers/node_modules`])
+    for (const name of await packagesIn(from)) await linkPackage(from, name);
   await cp(`${root}examples`, join(user.folder, 'examples'), { recursive: true });
   await installNextHeaders(join(user.folder, 'node_modules/next'));
   for (const name of NAMES) await symlink(join(user.folder, 'node_modules'), join(folderOf(name), 'node_modules'));
@@ -58,7 +76,7 @@ beforeAll(async () => {
   vi.stubEnv('TESSERA_BASE_URL', service.url);
   vi.stubEnv('TESSERA_API_KEY', apiKey);
   vi.stubEnv('TESSERA_CLIENT_SECRET', clientSecret);
-});
+}, INSTALL_MS);
 afterAll(async () => {
   vi.unstubAllEnvs();
   await service.close();

@@ -57,7 +57,7 @@ export async function sizeOf({ name, imports }: Peer): Promise<{ readonly bytes:
     };
   }
   if (name === 'tessera') return { bytes: brotliOf(await textOf('dist/tessera.js')), beside: 'dist/tessera.js' };
-  const chunks = PREBID_MODULE_FILES.map((file) => textOf(`node_modules/prebid.js/dist/chunks/${file}`));
+  const chunks = PREBID_MODULE_FILES.map((file) => textOf(`demo/prebid/node_modules/prebid.js/dist/chunks/${file}`));
   const whole = brotliOf(await prebidScript(PREBID_MODULES));
   return {
     bytes: brotliOf((await Promise.all(chunks)).join('\n')),
@@ -66,7 +66,8 @@ export async function sizeOf({ name, imports }: Peer): Promise<{ readonly bytes:
 }
 
 /** Version of the package that is installed. */
-export async function versionOf({ npm }: Peer): Promise<string> {
-  const manifest = JSON.parse(await textOf(npm ? `node_modules/${npm}/package.json` : 'package.json'));
+export async function versionOf({ name, npm }: Peer): Promise<string> {
+  const folder = name === 'prebid' ? 'demo/prebid' : 'bench';
+  const manifest = JSON.parse(await textOf(npm ? `${folder}/node_modules/${npm}/package.json` : 'package.json'));
   return (manifest as { version: string }).version;
 }

@@ -35,7 +35,7 @@ export interface ServeOptions {
 const warnAboutHost = (host: string, { err }: Io): void => {
   if (isLoopback(host) || host === '::1') return;
   err(
-    'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (docs/operator.md, "In production")',
+    'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operator.md#in-production)',
   );
 };
 

@@ -1,12 +1,18 @@
 /** The figures of the benchmarks: charts and tables follow from the results, and the files of the repository are those. */
 
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { BARS, drawCharts, LINES } from '../../bench/report/charts.ts';
 import { type Origin, type Results, readResults, withBench } from '../../bench/report/results.ts';
-import { CPU, peersTable, resultsPage } from '../../bench/report/tables.ts';
-import { reportOf, withBlock } from '../../bench/report/write.ts';
 import { root } from '../../build/dist.ts';
+import { install } from '../../build/packages.ts';
+
+await install('bench');
+// These import Observable Plot.
+const { BARS, drawCharts, LINES } = await import('../../bench/report/charts.ts');
+const { CPU, peersTable, resultsPage } = await import('../../bench/report/tables.ts');
+const { reportOf, withBlock } = await import('../../bench/report/write.ts');
 
 const NONE: Results = { benches: {}, growth: [] };
 const FROM: Origin = { date: '2026-01-02', machine: 'a machine <of two cores>' };
@@ -121,6 +127,12 @@ describe('the tables', () => {
 });
 
 describe('the repository', () => {
+  test('has benchmarks whose types are right', async () => {
+    const tsc = promisify(execFile)(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', `${root}bench`]);
+    const { stdout } = await tsc.catch((failure: { stdout: string }) => failure);
+    expect(stdout).toBe('');
+  });
+
   test('has the charts, tables and blocks that follow from bench/results.json', async () => {
     const expected = await reportOf(await readResults());
     // `npm run bench -- --report` writes them.

@@ -8,8 +8,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import axe from 'axe-core';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../../build/dist.ts';
+import { INSTALL_MS, install } from '../../build/packages.ts';
 import { type Demo, startDemo } from '../../demo/main.ts';
 import { PAGES } from '../../demo/pages.ts';
 import { openProfile } from '../support/browser.ts';
@@ -20,6 +21,8 @@ vi.setConfig({ testTimeout: 240_000 });
 
 let demo: Demo;
 let profile: BrowserContext;
+// The demo installs it too, but a hook has less time.
+beforeAll(() => install('demo/prebid'), INSTALL_MS);
 beforeEach(async () => {
   demo = await startDemo({ port: 0, incumbent: '' });
   onTestFinished(() => demo.close());

@@ -4,12 +4,15 @@
  */
 
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { INSTALL_MS, install } from '../../build/packages.ts';
 import { prebidScript } from '../../demo/prebid.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
+
+beforeAll(() => install('demo/prebid'), INSTALL_MS);
 
 const READER = { email: 'reader@example.com' };
 const SCRIPTS: Record<string, string> = {

@@ -291,7 +291,7 @@ describe('tessera operator', () => {
   test('warns if other machines can reach it, and points to the documentation', async () => {
     const { err } = await start(['--host', '0.0.0.0']);
     expect(err).toContain(
-      'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (docs/operator.md, "In production")',
+      'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operator.md#in-production)',
     );
     for (const host of ['127.0.0.1', 'localhost']) expect((await start(['--host', host])).err).not.toContain('--host');
   });

@@ -4,16 +4,36 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { root } from '../../build/dist.ts';
+import { install } from '../../build/packages.ts';
 
 export const run = promisify(execFile);
+
+/** The packages of test/consumers/, as far as tests use them: it is installed on first use, so `tsc` does not see their types. */
+interface Consumers {
+  publint(options: object): Promise<{ readonly messages: readonly { readonly type: string }[] }>;
+  webpack(
+    configuration: object,
+    done: (error: Error | null, stats?: { hasErrors(): boolean; toString(what: string): string }) => void,
+  ): void;
+}
+
+/** Install test/consumers/ on first use, and load it. */
+export const consumers = async (): Promise<Consumers> => {
+  await install('test/consumers');
+  return import(/* @vite-ignore */ pathToFileURL(`${root}test/consumers/index.js`).href);
+};
 
 export interface User {
   /** The project's directory, with a package.json and `node_modules`. */
   readonly folder: string;
   /** The packed file. */
   readonly tarball: string;
+  /** Bytes of the packed file, and of what is in it. */
+  readonly size: number;
+  readonly unpackedSize: number;
   remove(): Promise<void>;
 }
 
@@ -28,7 +48,9 @@ export const installPacked = async (beside: readonly string[]): Promise<User> =>
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
     cwd: root,
   });
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
+    { filename: string; size: number; unpackedSize: number },
+  ];
   const tarball = join(folder, filename);
   await mkdir(join(modules, 'tessera-id'), { recursive: true });
   await run('tar', ['-xzf', tarball, '-C', join(modules, 'tessera-id'), '--strip-components=1']);
@@ -37,5 +59,5 @@ export const installPacked = async (beside: readonly string[]): Promise<User> =>
     await symlink(join(root, 'node_modules', name), join(modules, name));
   }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  return { folder, tarball, remove: () => rm(folder, { recursive: true, force: true }) };
+  return { folder, tarball, size, unpackedSize, remove: () => rm(folder, { recursive: true, force: true }) };
 };

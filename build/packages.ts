@@ -1,0 +1,88 @@
+/**
+ * Installs packages that only few tasks need. Each such folder has a package.json and a lock file of its own, which `npm ci` in
+ * the repository leaves alone: the benchmarks, the documentation, mutation testing, Prebid, and what uses the packed package.
+ *
+ * `tsx build/packages.ts FOLDER...` installs on first use, and again when the lock file has changed. Scripts of package.json run
+ * it; tests call `install`.
+ */
+
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const textOf = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};
+
+/** How long a test's hook may take that installs packages, ms. */
+export const INSTALL_MS = 600_000;
+
+/** Take the lock, which names the process that holds it; return whether this process has it now. */
+const take = async (lock: string): Promise<boolean> => {
+  const isTaken = await writeFile(lock, `${process.pid}`, { flag: 'wx' }).then(
+    () => true,
+    (error) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  const holder = Number(await textOf(lock));
+  // The holder was killed. A lock that was only just created is empty.
+  if (!isTaken && holder && !isRunning(holder)) await rm(lock, { force: true });
+  return isTaken;
+};
+
+const npmCi = async (name: string): Promise<void> => {
+  console.error(`${name}: installing its packages (npm ci)`);
+  const isWindows = process.platform === 'win32';
+  const npm = promisify(execFile)(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
+  await npm.catch(({ stderr, message }: { stderr?: string; message: string }) => {
+    throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${stderr || message}`);
+  });
+};
+
+/**
+ * Install the packages of a folder unless they are those of its lock file. Other processes that need them wait.
+ *
+ * @param name  the folder, from the root of the repository.
+ * @throws {Error} if `npm ci` fails, with what it printed.
+ */
+export async function install(name: string): Promise<void> {
+  const wanted = await readFile(`${root + name}/package-lock.json`, 'utf8');
+  // What was installed last: npm leaves no copy of the lock file itself.
+  const stamp = `${root + name}/node_modules/.installed-lock.json`;
+  // Not in the folder, whose node_modules npm removes, and whose files others list.
+  const lock = `${root}node_modules/.installing-${name.replaceAll('/', '-')}`;
+  while ((await textOf(stamp)) !== wanted) {
+    if (!(await take(lock))) {
+      await sleep(200);
+      continue;
+    }
+    try {
+      if ((await textOf(stamp)) === wanted) return;
+      await npmCi(name);
+      await writeFile(stamp, wanted);
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  try {
+    for (const name of process.argv.slice(2)) await install(name);
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 1;
+  }
+}
