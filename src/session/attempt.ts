@@ -18,7 +18,6 @@ import {
   attemptClaimed,
   attemptEnded,
   attemptFailed,
-  DAY_MS,
   drawPause,
   type Found,
   isLeased,
@@ -65,8 +64,7 @@ export async function runAttempt(
   // No caller is waiting any more.
   if (signal.aborted) return {};
   const pause = drawPause(settings);
-  const ms = Math.min(settings.timeoutMs + OTHER_TAB_MARGIN_MS, DAY_MS);
-  const lease = { id: Math.random(), at: 0, ms, isLocked };
+  const lease = { id: Math.random(), at: 0, ms: settings.timeoutMs + OTHER_TAB_MARGIN_MS, isLocked };
   const { after: claimed } = await records.change((record) => {
     // The device may have slept while this waited for the store, and another tab may have taken the lease.
     lease.at = now();
