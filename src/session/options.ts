@@ -62,3 +62,12 @@ export function userHashOf({ baseUrl, name }: Settings, label: unknown): string 
   if (typeof label !== 'string' || !label) throw new TypeError(explain?.label(label) ?? 'user: expected string');
   return hashUser(label, `${baseUrl} ${name}`);
 }
+
+/** The user, hashed, that the options of a call name. In every build, because without its label a set would be stored as anybody's. */
+export function userOf(
+  settings: Settings,
+  given: { readonly user?: string | undefined } | undefined,
+): string | undefined {
+  if (typeof (given ?? {}) !== 'object') throw new TypeError('options: expected object');
+  return userHashOf(settings, given?.user);
+}

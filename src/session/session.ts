@@ -14,7 +14,7 @@ import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { askConsent, commit, commitErasure, releaseCalls, reportUnlessConsent } from './consent.ts';
 import { explain } from './explain/entry.ts';
-import { parseOptions, userHashOf } from './options.ts';
+import { parseOptions, userHashOf, userOf } from './options.ts';
 import {
   type Core,
   decideNow,
@@ -33,7 +33,7 @@ import { attemptError, isActive } from './rules/decide.ts';
 import { recordChanged, type SessionState } from './rules/page.ts';
 import { isSameSet, loggedOut, optedOut, renderedWith, setByHost, signedIn } from './rules/record.ts';
 import { createShownRecord, STORE_MS } from './shown-record.ts';
-import type { Session, SessionOptions, Settings } from './types.ts';
+import type { Session, SessionOptions } from './types.ts';
 
 /**
  * Create a session.
@@ -90,12 +90,6 @@ export function createSession(options: SessionOptions): Session {
     },
   };
   return explain ? explain.session(session) : session;
-}
-
-/** The user, hashed, that the options of a call name. In every build, because without its label a set would be stored as anybody's. */
-function userOf(settings: Settings, given: { readonly user?: string | undefined } | undefined): string | undefined {
-  if (typeof (given ?? {}) !== 'object') throw new TypeError('options: expected object');
-  return userHashOf(settings, given?.user);
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */
