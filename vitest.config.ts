@@ -1,17 +1,29 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
-// Six projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
+// The projects of `npm test`, and those of `npm run test:rest`, whose names begin with `more-`: other engines, several processes,
+// faults of disks and networks, long simulations, the package as its users install it. The library build is configured in
+// vite.config.ts.
+
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
+/** A real PostgreSQL, PGlite, and the built command: see test/database/engines.ts and test/support/command.ts. */
 const database = [
+  'test/database/{contract,engine-errors}.test.ts',
+  'test/mapping/{contract,pages}.test.ts',
+  'test/operator-nodes/{database-state,on-postgres,participants}.test.ts',
+  'test/cli/{help,keys,main,map,participants}.test.ts',
+];
+const moreDatabase = [
   'test/database/**/*.test.ts',
-  'test/operator-nodes/**/*.test.ts',
   'test/mapping/**/*.test.ts',
-  'test/cli/{map*,keys,participants}.test.ts',
+  'test/operator-nodes/**/*.test.ts',
+  'test/cli/map-process.test.ts',
+  'test/operator/load.test.ts',
   'test/docs/{deploy,postgresql,proxy}.test.ts',
 ];
-// No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
-const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
+const simulated = ['test/model/{faults,interleavings}.test.ts'];
 const model = ['test/model/**/*.test.ts'];
+/** The main journeys in Chromium. */
+const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts'];
 const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts'];
 const built = [
   'test/package.test.ts',
@@ -20,6 +32,26 @@ const built = [
   'test/testing/runners.test.ts',
   'test/docs/{site,start}.test.ts',
 ];
+
+const project = (
+  name: string,
+  include: string[],
+  more: TestProjectInlineConfiguration['test'] = {},
+): TestProjectInlineConfiguration => ({
+  // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
+  test: { name, include, testTimeout: 60_000, hookTimeout: 60_000, ...more },
+});
+const onDatabases = {
+  globalSetup: ['test/support/dist.ts', 'test/database/engines.ts'],
+  // Jobs of 30,000 rows, in real time.
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+};
+const inBrowsers = {
+  globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
+  // Parallel browsers on two cores delay each other's timers.
+  fileParallelism: false,
+};
 
 export default defineConfig({
   // `npm test` runs `tsc` first: Vitest checks no types.
@@ -34,61 +66,17 @@ export default defineConfig({
       thresholds: { branches: 98 },
     },
     projects: [
-      {
-        test: {
-          name: 'node',
-          include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...page, ...database, ...model, ...built, ...browser],
-          ...limits,
-        },
-      },
-      {
-        test: {
-          name: 'page',
-          include: page,
-          environment: 'happy-dom',
-          setupFiles: ['fake-indexeddb/auto'],
-          ...limits,
-        },
-      },
-      {
-        // Thousands of simulated profiles: too slow for `npm run test:watch`.
-        test: {
-          name: 'model',
-          include: model,
-          ...limits,
-        },
-      },
-      {
-        // A real PostgreSQL and PGlite: see test/database/engines.ts.
-        test: {
-          name: 'database',
-          include: database,
-          globalSetup: ['test/database/engines.ts'],
-          // Jobs of 30,000 rows, in real time.
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
-        },
-      },
-      {
-        // The package as its users install it, the examples and the documentation site: they need the files of dist/.
-        test: {
-          name: 'package',
-          include: built,
-          globalSetup: ['test/support/built.ts'],
-          ...limits,
-        },
-      },
-      {
-        // Sessions in real browsers. One test file at a time: parallel browsers on two cores delay each other's timers.
-        test: {
-          name: 'browser',
-          include: browser,
-          globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
-          fileParallelism: false,
-          ...limits,
-        },
-      },
+      project('node', ['test/**/*.test.ts'], {
+        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
+      }),
+      project('page', page, { environment: 'happy-dom', setupFiles: ['fake-indexeddb/auto'] }),
+      project('model', simulated, { env: { MODEL_SHARE: '0.1' } }),
+      project('database', database, onDatabases),
+      project('chromium', chromium, inBrowsers),
+      project('more-model', model, { env: { MODEL_SHARE: '0.5', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
+      project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
+      project('more-package', built, { globalSetup: ['test/support/built.ts'] }),
+      project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
     ],
   },
 });

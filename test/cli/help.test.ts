@@ -13,6 +13,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { createProgram, run } from '../../src/cli/program.ts';
 import { formatDuration } from '../../src/cli/progress.ts';
 import { aligned, coloursOf } from '../../src/cli/style.ts';
+import { COMMAND } from '../support/command.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
 let fixture: Fixture;
@@ -101,9 +102,7 @@ describe('help', () => {
 
 describe('the examples run', () => {
   const shell = async (line: string) => {
-    const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
-    const loader = new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url).href;
-    const script = `tessera() { "${process.execPath}" --import "${loader}" -- "${main}" "$@"; }\n${line}`;
+    const script = `tessera() { "${process.execPath}" -- "${COMMAND}" "$@"; }\n${line}`;
     return promisify(execFile)('bash', ['-c', script], {
       cwd: folder,
       env: { PATH: process.env.PATH, ...fixture.env },

@@ -9,13 +9,13 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { type Credentials, createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
+import { COMMAND } from '../support/command.ts';
 
-const COMMAND = ['--import', 'tsx', 'src/cli/main.ts'];
 const cwd = new URL('../..', import.meta.url);
 const env = { PATH: process.env.PATH };
 
 const start = (...args: string[]) =>
-  spawn(process.execPath, [...COMMAND, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
+  spawn(process.execPath, [COMMAND, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
 
 /** The address in the line that says where the operator listens. */
 const addressOf = async (stdout: NodeJS.ReadableStream): Promise<URL> => {
@@ -72,7 +72,7 @@ describe('the process of tessera', () => {
     const service = await listen(operator, { port: 0 });
     const [{ apiKey, clientSecret }] = operator.participants as [Credentials];
     const connection = { TESSERA_BASE_URL: service.url, TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
-    const args = [...COMMAND, 'buckets', '--since', '2030-01-01'];
+    const args = [COMMAND, 'buckets', '--since', '2030-01-01'];
     const stdio: StdioOptions = ['ignore', file.fd, file.fd];
     const child = spawn(process.execPath, args, { cwd, env: { ...env, ...connection }, stdio });
     expect(await once(child, 'exit')).toEqual([0, null]);
@@ -83,7 +83,7 @@ describe('the process of tessera', () => {
   });
 
   test('an operator whose standard error is closed goes on', async () => {
-    const child = spawn(process.execPath, [...COMMAND, 'operator', '--port', '0'], { cwd, env });
+    const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0'], { cwd, env });
     const exit = once(child, 'exit');
     // It writes warnings there before it listens.
     child.stderr.destroy();
@@ -102,7 +102,7 @@ describe('the process of tessera', () => {
       TESSERA_API_KEY: 'key',
       TESSERA_CLIENT_SECRET: Buffer.alloc(32, 7).toString('base64'),
     };
-    const child = spawn(process.execPath, [...COMMAND, ...args], { cwd, env: { ...env, ...service } });
+    const child = spawn(process.execPath, [COMMAND, ...args], { cwd, env: { ...env, ...service } });
     const exit = once(child, 'exit');
     child.stdin.on('error', () => {});
     child.stdin.write(input);
@@ -111,7 +111,7 @@ describe('the process of tessera', () => {
 
   test.skipIf(process.platform !== 'linux')('output to a full disk is an error, a closed pipe is none', async () => {
     const run = (to: string) => {
-      const child = spawn('sh', ['-c', `"$0" "$@" ${to}`, process.execPath, ...COMMAND, 'completion', 'zsh'], {
+      const child = spawn('sh', ['-c', `"$0" "$@" ${to}`, process.execPath, COMMAND, 'completion', 'zsh'], {
         cwd,
         env,
       });

@@ -7,11 +7,10 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { COMMAND } from '../support/command.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-// Absolute paths: some processes run in another folder.
-const COMMAND = ['--import', `file://${ROOT}node_modules/tsx/dist/loader.mjs`, `${ROOT}src/cli/main.ts`];
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -27,7 +26,7 @@ const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PG
 
 /** A process of the command, with its output. */
 const start = (args: readonly string[], node: readonly string[] = []) => {
-  const child = spawn(process.execPath, [...node, ...COMMAND, ...args], { cwd: ROOT, env: envOf() });
+  const child = spawn(process.execPath, [...node, COMMAND, ...args], { cwd: ROOT, env: envOf() });
   const said = { out: '', err: '' };
   child.stdout.on('data', (piece) => {
     said.out += piece;
@@ -123,7 +122,7 @@ describe('the process of tessera map', () => {
     const cwd = fixture.path('present');
     await mkdir(cwd);
     const path = await fixture.file('few.txt', people.slice(0, 20_000));
-    const command = [process.execPath, ...COMMAND, 'map', path].join(' ');
+    const command = [process.execPath, COMMAND, 'map', path].join(' ');
     const log = fixture.path('typescript');
     await promisify(execFile)('script', ['-qec', command, log], { cwd, env: { ...envOf(), TERM: 'xterm' } });
     const typed = await readFile(log, 'utf8');
@@ -139,9 +138,7 @@ describe('the process of tessera map', () => {
     const path = await fixture.file('asked.txt', 'asked@example.com\n');
     expect((await tessera(['map', path, '--database', place], { env: fixture.env })).code).toBe(0);
     // `exec`: Ctrl-C would end the shell too.
-    const command = ['exec', process.execPath, ...COMMAND, 'map', '--forget-all', '--json', '--database', place].join(
-      ' ',
-    );
+    const command = ['exec', process.execPath, COMMAND, 'map', '--forget-all', '--json', '--database', place].join(' ');
     const answer = async (typed: string, when: 'at once' | 'when asked' = 'at once') => {
       const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...envOf(), TERM: 'xterm' } });
       const closed = once(child, 'close');
@@ -188,7 +185,7 @@ describe('the process of tessera map', () => {
     const path = await fixture.file('piped.txt', 'piped@example.com\nnobody\n');
     const cwd = fixture.path('piped');
     await mkdir(cwd);
-    const command = [process.execPath, ...COMMAND, 'map', '<(cat "$0")', '--json', '--database', '"$1"'].join(' ');
+    const command = [process.execPath, COMMAND, 'map', '<(cat "$0")', '--json', '--database', '"$1"'].join(' ');
     const place = await fixture.database();
     const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', command, path, place], { cwd, env: envOf() });
     expect(JSON.parse(stdout)).toMatchObject({ mapped: 1, rejected: 1, rejects: 'tessera.rejects.csv' });
@@ -199,11 +196,11 @@ describe('the process of tessera map', () => {
     const place = await fixture.database();
     const path = await fixture.file('twenty.txt', people.slice(0, 500));
     expect((await tessera(['map', path, '--database', place], { env: fixture.env })).code).toBe(0);
-    const command = [process.execPath, ...COMMAND, 'map', '--export', '"$0"', '--database', '"$1"'].join(' ');
+    const command = [process.execPath, COMMAND, 'map', '--export', '"$0"', '--database', '"$1"'].join(' ');
     const out = fixture.path('whole.csv');
     // Files of at most one block.
     const child = spawn('sh', ['-c', `ulimit -f 1; ${command}`, out, place], {
-      env: { ...envOf(), TSX_DISABLE_CACHE: '1' },
+      env: envOf(),
     });
     expect(await Promise.all([text(child.stderr), once(child, 'exit')])).toEqual([
       `error: --export: could not write ${out}: the file would be too large\n`,
@@ -217,8 +214,7 @@ describe('the process of tessera map', () => {
     const env = { PATH: process.env.PATH ?? '' };
     const run = (...args: string[]) => {
       // Node 20 reads an --env-file after the name of the script, unless -- precedes it.
-      const node = [...COMMAND.slice(0, -1), '--', COMMAND.at(-1)!];
-      const child = spawn(process.execPath, [...node, 'map', '--counts', '--database', place, ...args], { env });
+      const child = spawn(process.execPath, ['--', COMMAND, 'map', '--counts', '--database', place, ...args], { env });
       return Promise.all([text(child.stderr), once(child, 'exit')]);
     };
     const [said, exit] = await run();

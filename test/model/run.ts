@@ -14,8 +14,9 @@ import { closeAll, converge } from './settle-and-close.ts';
  */
 const given = process.env['MODEL_SEED'];
 export const SEED: number | undefined = given === 'any' ? undefined : Number(given ?? 5);
-/** The number of runs of one test: `MODEL_RUNS`, or `usual`. */
-export const runsOf = (usual: number): number => Number(process.env['MODEL_RUNS'] ?? usual);
+/** The number of runs of one test: `MODEL_RUNS`, or the project's share of `usual` (see vitest.config.ts). */
+export const runsOf = (usual: number): number =>
+  Number(process.env['MODEL_RUNS'] ?? Math.ceil(usual * Number(process.env['MODEL_SHARE'] ?? 1)));
 /** The test timeout for a number of runs on a busy machine, ms: far above what they take, for runs that never end. */
 export const limitOf = (runs: number): number => 300_000 + 300 * runs;
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
 import { ALL_ROLES, type Calls, createCalls } from '../operator/fixtures.ts';
+import { COMMAND } from '../support/command.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -58,11 +59,9 @@ const run = (
   roles: readonly string[] = ROLES,
 ) => {
   const command = [
-    '--import',
-    'tsx',
     // As the installed command: Node 20 would read an `--env-file` of the command as its own option.
     '--',
-    `${root}src/cli/main.ts`,
+    COMMAND,
     'operator',
     '--port',
     '0',

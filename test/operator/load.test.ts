@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { afterAll, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
+import { COMMAND } from '../support/command.ts';
 import { ALL_ROLES, createCalls } from './fixtures.ts';
 
 const SECRET = toB64(new Uint8Array(32).fill(1));
@@ -16,20 +17,16 @@ afterAll(() => void child?.kill('SIGKILL'));
 
 /** Start the command in a process of its own; returns its address. */
 const startOperator = async (): Promise<string> => {
-  child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'src/cli/main.ts', 'operator', '--port', '0', '--roles', ALL_ROLES.join()],
-    {
-      cwd: new URL('../..', import.meta.url),
-      env: {
-        PATH: process.env.PATH,
-        TESSERA_API_KEY: 'load',
-        TESSERA_CLIENT_SECRET: SECRET,
-        TESSERA_ROOT_SECRET: SECRET,
-      },
-      stdio: ['ignore', 'pipe', 'ignore'],
+  child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0', '--roles', ALL_ROLES.join()], {
+    cwd: new URL('../..', import.meta.url),
+    env: {
+      PATH: process.env.PATH,
+      TESSERA_API_KEY: 'load',
+      TESSERA_CLIENT_SECRET: SECRET,
+      TESSERA_ROOT_SECRET: SECRET,
     },
-  );
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
   return line.slice('listening on '.length);
 };

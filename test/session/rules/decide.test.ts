@@ -175,6 +175,7 @@ describe('the next step', () => {
     ['in_progress: the pause is over', until('refused', DUE), page(), DUE, now],
     ['in_progress: the pause is of a day ago', until('refused', NEVER), page(), DUE - 1 + DAY, now],
     ['back_off: the host’s clock returned NaN', notANumber, page(), DUE, refreshes('back_off', Number.NaN)],
+    ['back_off: the host’s clock returns NaN', bare(), provides, Number.NaN, step('provide', 'back_off', 0)],
     ['hidden: a hidden page waits for no known instant', record(), hidden, DUE, refreshes('hidden')],
     ['in_progress: a hidden page is asked for a token', record(), { ...hidden, callers: 1 }, DUE, now],
     ['consent: the gate has not answered', record(), pending, DUE, refreshes('consent')],
