@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 // The projects of `npm test`, and those of `npm run test:rest`, whose names begin with `more-`: other engines, several processes,
@@ -9,15 +10,15 @@ const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/
 const database = [
   'test/database/{contract,engine-errors}.test.ts',
   'test/mapping/{contract,pages}.test.ts',
-  'test/operator-nodes/{database-state,on-postgres,participants}.test.ts',
-  'test/cli/{help,keys,main,map,participants}.test.ts',
+  'test/operator-nodes/on-postgres.test.ts',
+  'test/cli/{help,main,map}.test.ts',
 ];
 const moreDatabase = [
   'test/database/**/*.test.ts',
   'test/mapping/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
-  'test/cli/map-process.test.ts',
-  'test/operator/load.test.ts',
+  'test/cli/{keys,map-process,participants}.test.ts',
+  'test/operator/{buckets,load}.test.ts',
   'test/docs/{deploy,postgresql,proxy}.test.ts',
 ];
 const simulated = ['test/model/{faults,interleavings}.test.ts'];
@@ -56,8 +57,8 @@ const inBrowsers = {
 export default defineConfig({
   // `npm test` runs `tsc` first: Vitest checks no types.
   test: {
-    // All cores: the default leaves one idle, which is half of two.
-    maxWorkers: '100%',
+    // One more than there are cores, because tests of networks and databases wait. The default is one less.
+    maxWorkers: availableParallelism() + 1,
     // `npm run coverage`: the code that runs in a page.
     coverage: {
       provider: 'v8',

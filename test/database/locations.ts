@@ -1,13 +1,19 @@
 /** Empty locations for databases, one for each test, removed at the end of the test file. */
 
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, inject } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 
 export const KINDS = ['pglite', 'postgres'] as const;
 export type Kind = (typeof KINDS)[number];
+
+/** In memory if there is plenty: a folder of PGlite has a thousand files, which are copied there twenty times faster. */
+const shared = await statfs('/dev/shm').catch(() => undefined);
+const PARENT = shared && shared.bavail * shared.bsize > 8e9 ? '/dev/shm' : tmpdir();
 
 const folders: string[] = [];
 afterAll(async () => {
@@ -16,7 +22,7 @@ afterAll(async () => {
 
 /** Create an empty folder. */
 export const emptyFolder = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'tessera-test-'));
+  const folder = await mkdtemp(join(PARENT, 'tessera-test-'));
   folders.push(folder);
   return folder;
 };
@@ -25,7 +31,8 @@ export const emptyFolder = async (): Promise<string> => {
 export const freshLocation = async (kind: Kind): Promise<string> => {
   if (kind === 'pglite') {
     const folder = await emptyFolder();
-    await cp(inject('pgliteFolder'), folder, { recursive: true });
+    // Node's own `cp` takes three times as long.
+    await promisify(execFile)('cp', ['-R', `${inject('pgliteFolder')}/.`, folder]);
     return folder;
   }
   const server = inject('postgresUrl');
