@@ -1,4 +1,16 @@
-/** The session: what a page runs, the errors it rejects with, the stores it may use. */
+/**
+ * The session: what a page runs, the errors it rejects with, the stores it may use.
+ *
+ * Where to look:
+ * - the public methods: `session.ts`; what follows from a change or an event: `reconcile.ts`
+ * - an answer that comes too late: `attemptEnded` in `rules/retry.ts`, `voided` in `reconcile.ts`
+ * - several tabs at once: `attemptClaimed` and `isLeased` in `rules/retry.ts`; the Web Lock: `browser/tabs.ts`
+ * - why an attempt waits: `waitOf` in `rules/decide.ts`, `NextReason` in `rules/page.ts`
+ * - why there is no token: `whyNoToken` in `rules/decide.ts`
+ * - a clock that was set back: `createClock` in `browser/page.ts` within a page; `serviceTime` in `rules/record.ts` and `isFuture` in
+ *   `rules/retry.ts` across pages; a clock that differs from the service's: `refreshed` in `rules/retry.ts`
+ * - a store that fails: `shown-record.ts`; a database that is closed or damaged: `browser/store.ts`
+ */
 export type { ErrorCode, TokenErrorDetails } from '../token/errors.ts';
 export { isTokenError, TokenError } from '../token/errors.ts';
 export type { Phase } from '../token/phase.ts';

@@ -119,6 +119,7 @@ function createCore(options: SessionOptions): Core {
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
       onSeen: (...seen) => {
         const changes = recordChanged(core, ...seen);
+        // Another page wrote the set by its own clock, which may have been set back.
         if (changes.cause === 'tab') follow();
         setPage(core, changes);
       },

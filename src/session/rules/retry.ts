@@ -60,7 +60,10 @@ export function currentRetry({ retry }: SessionRecord, now: number): RetryState 
   return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0 } : retry;
 }
 
-/** Tell whether an instant lies ahead. Another tab may write one that is a little later than `now` while a change waits for the store. */
+/**
+ * Tell whether an instant that a page has written lies ahead: then the clock was set back since. Another tab may write one that is a
+ * little later than `now` while a change waits for the store.
+ */
 function isFuture(at: number, now: number): boolean {
   return at > now + CLOCK_TOLERANCE_MS;
 }
