@@ -33,7 +33,7 @@ import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts
 const provideFrom =
   (url: string): ((request: ProvideRequest) => Promise<unknown>) =>
   async ({ signal }) => {
-    const asked = fetch(url, { method: 'POST', credentials: 'same-origin', signal });
+    const asked = fetch(url, ownMembers({ method: 'POST', credentials: 'same-origin', signal }));
     const response = await (explain?.provideRequest(url, asked) ?? asked);
     return response.ok && response.status !== 204 ? response.json() : response;
   };
@@ -44,7 +44,7 @@ const repeatEvents = (session: Session) => {
     session.on(event, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
-      dispatchEvent(new CustomEvent(`tessera:${event.toLowerCase()}`, { detail }));
+      dispatchEvent(new CustomEvent(`tessera:${event.toLowerCase()}`, ownMembers({ detail })));
     });
 };
 

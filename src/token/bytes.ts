@@ -5,6 +5,8 @@
  * Deno.
  */
 
+import { ownMembers } from './checks.ts';
+
 /** Bytes over an ArrayBuffer, as Web Crypto requires; not over a SharedArrayBuffer. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -19,7 +21,7 @@ export function utf8(text: string): Bytes {
  * @throws {TypeError} for bytes that are not UTF-8.
  */
 export function fromUtf8(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  return new TextDecoder('utf-8', ownMembers({ fatal: true })).decode(bytes);
 }
 
 /** Encode as standard base64 with padding. */

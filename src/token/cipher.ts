@@ -6,6 +6,7 @@
  */
 
 import type { Bytes } from './bytes.ts';
+import { ownMembers } from './checks.ts';
 import { loadNoble } from './noble.ts';
 
 /**
@@ -34,6 +35,12 @@ export async function aesKey(raw: Bytes): Promise<AesKey> {
 }
 
 /**
+ * The parameters for Web Crypto. A link may set members of `Object.prototype`, which they must not inherit; Node inherits them again,
+ * so the length of the tag is given.
+ */
+const parametersOf = (iv: Bytes) => ownMembers<AesGcmParams>({ name: AES, iv, tagLength: 128 });
+
+/**
  * Encrypt and authenticate, without additional data.
  *
  * @param plain  n bytes.
@@ -48,7 +55,7 @@ export async function sealAes(
   const body =
     key instanceof Uint8Array
       ? (await loadNoble()).gcm(key, iv).encrypt(plain)
-      : new Uint8Array(await crypto.subtle.encrypt({ name: AES, iv }, key, plain));
+      : new Uint8Array(await crypto.subtle.encrypt(parametersOf(iv), key, plain));
   const sealed = new Uint8Array(IV_LENGTH + body.length);
   sealed.set(iv);
   sealed.set(body, IV_LENGTH);
@@ -67,5 +74,5 @@ export async function openAes(key: AesKey, sealed: Bytes): Promise<Bytes> {
   const body = sealed.subarray(IV_LENGTH);
   return key instanceof Uint8Array
     ? ((await loadNoble()).gcm(key, iv).decrypt(body) as Bytes)
-    : new Uint8Array(await crypto.subtle.decrypt({ name: AES, iv }, key, body));
+    : new Uint8Array(await crypto.subtle.decrypt(parametersOf(iv), key, body));
 }

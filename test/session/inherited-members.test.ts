@@ -3,10 +3,10 @@
  * them. They are no options, no answer and no part of a record.
  */
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { names } from '../support/fixtures.ts';
-import { fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
+import { MINUTE, names } from '../support/fixtures.ts';
+import { fakeLocks, fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
@@ -71,5 +71,43 @@ describe.each<[what: string, members: () => object]>([
       [undefined, 'empty'],
     ]);
     expect(await store.read()).toMatchObject({ optedOut: undefined });
+  });
+});
+
+describe.each<[what: string, members: object]>([
+  [
+    'fetch',
+    { headers: { authorization: 'planted' }, mode: 'no-cors', integrity: 'sha256-planted', referrer: 'planted' },
+  ],
+  ['AES-GCM', { tagLength: 32 }],
+  ['a Web Lock', { steal: true, signal: AbortSignal.abort() }],
+  ['a decoder of text', { ignoreBOM: true }],
+])('members that every object inherits and that the platform would read as options of %s', (_, members) => {
+  test('reach no dictionary, and the refresh succeeds', async () => {
+    const { asked } = fakeLocks();
+    const decrypt = vi.spyOn(crypto.subtle, 'decrypt');
+    const decoders: unknown[] = [];
+    const Decoder = TextDecoder;
+    vi.stubGlobal(
+      'TextDecoder',
+      class extends Decoder {
+        constructor(...given: ConstructorParameters<typeof Decoder>) {
+          super(...given);
+          decoders.push(given[1]);
+        }
+      },
+    );
+    const { session } = fixture.openStored();
+    await session.ready;
+    await fixture.advance(14 * MINUTE);
+    inherit(members);
+    await fixture.advance(2 * MINUTE);
+    endInheritance();
+    expect(session.advertisingToken).toBe('advertising-2');
+    const dictionaries = [fixture.sent[0]?.init, asked[0]?.[1], decrypt.mock.calls[0]?.[0], decoders.at(-1)];
+    for (const dictionary of dictionaries) {
+      expect(dictionary).toBeTypeOf('object');
+      expect(Object.getPrototypeOf(dictionary)).toBeNull();
+    }
   });
 });

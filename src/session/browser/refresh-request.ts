@@ -4,6 +4,7 @@
  */
 
 import { fromB64, fromUtf8 } from '../../token/bytes.ts';
+import { ownMembers } from '../../token/checks.ts';
 import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
@@ -43,15 +44,16 @@ export async function refreshSet(
   let response: Response | null = null;
   let text: string;
   try {
-    response = await fetch(`${baseUrl}/v2/token/refresh`, {
-      // Without custom headers and with a string body, a cross-origin request needs no preflight.
+    // Without custom headers and with a string body, a cross-origin request needs no preflight.
+    const init: RequestInit = {
       method: 'POST',
       body: set.refreshToken,
       credentials: 'omit',
       cache: 'no-store',
       redirect: 'error',
       signal,
-    });
+    };
+    response = await fetch(`${baseUrl}/v2/token/refresh`, ownMembers(init));
     text = await response.text();
   } catch (thrown) {
     // If the session aborted the request, the reason is never read.
@@ -63,7 +65,8 @@ export async function refreshSet(
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: retryAfterOf(headers) };
   if (status >= 300) throw new TokenError('http_status', explain?.answered(status, baseUrl), details);
-  const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
+  // Old libraries replace `Date.parse` by a function that returns a Date or null.
+  const dateMs = Number(Date.parse(headers.get('date') ?? '')) || undefined;
   return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 

@@ -5,6 +5,7 @@
  * optional: without a channel, tabs find changes when they read the store; without a lock, a lease ends by its time.
  */
 
+import { ownMembers } from '../../token/checks.ts';
 import { ignoreFailure, withTimeout } from '../async.ts';
 
 /** A browser that does not grant or refuse a lock in time has no usable lock, ms. */
@@ -48,7 +49,7 @@ export function createTabs(name: string, onMessage: () => void) {
           resolve(!!lock);
           return lock && !signal.aborted ? released : undefined;
         };
-        navigator.locks.request(name, { ifAvailable: true }, onAnswer).catch(reject);
+        navigator.locks.request(name, ownMembers({ ifAvailable: true }), onAnswer).catch(reject);
       });
       // Locks are missing or blocked if this fails.
       return withTimeout(LOCK_MS, answered, 'lock').then(
