@@ -280,7 +280,8 @@ describe('faults', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(names(events)).toEqual(['error network', 'expired advertising']);
     testbed.online();
-    await testbed.advance('4 min');
+    // The longest pause.
+    await testbed.advance('5 min');
     expect(session.advertisingToken).toBeDefined();
   });
 
