@@ -61,7 +61,6 @@ export async function runAttempt(
 ): Promise<Outcome> {
   const { settings, records, tabs, user, now } = context;
   const isLocked = await tabs.takeLock(signal);
-  // No caller is waiting any more.
   if (signal.aborted) return {};
   const pause = drawPause(settings);
   const lease = { id: Math.random(), at: 0, ms: settings.timeoutMs + OTHER_TAB_MARGIN_MS, isLocked };
@@ -70,6 +69,7 @@ export async function runAttempt(
     lease.at = now();
     return attemptClaimed(asked, plan, lease)(record);
   });
+  // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
   if (holder !== lease) return holder && isLeased(claimed, now(), isLocked) ? { otherLease: holder } : {};
   const { change, ...outcome } = await ask(context, plan, claimed.set, signal).then(
@@ -83,11 +83,11 @@ export async function runAttempt(
       return { change: attemptFailed(plan, error, pause, now()), error };
     },
   );
-  const ended = attemptEnded(claimed, signal.aborted ? undefined : change, !!outcome.error);
-  const { after } = await records.change(ended, plan.kind);
+  const ending = attemptEnded(claimed, signal.aborted ? undefined : change, !!outcome.error);
+  const { after } = await records.change(ending, plan.kind);
   // Other tabs may wait for the end of this attempt.
   tabs.notify();
-  // Otherwise it came too late.
+  // Another set: either this attempt has supplied it, or the outcome came too late. Neither leaves anything to report.
   return isSameSet(after, claimed) ? outcome : {};
 }
 

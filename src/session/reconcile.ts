@@ -148,7 +148,7 @@ function startAttempt(core: Core, plan: Plan): void {
     .then(() => runAttempt(core, plan, record, signal))
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
-      // No caller waits for an aborted attempt.
+      // Aborted: the attempt is void or the page was left, so its failure counts for nobody.
       const counted: Outcome = signal.aborted ? {} : outcome;
       noteOutcome(core, plan, counted);
       reconcile(core);
@@ -182,8 +182,8 @@ export function wake(core: Core): void {
   const now = core.now();
   // The channel was closed when the page was left: connect again.
   if (core.isAway) core.tabs.notify();
-  // A browser may suspend a hidden page without an event, and the page then misses messages.
-  // The clock may have been set back meanwhile.
+  // A browser may suspend a hidden page without an event, and the page then misses messages. The clock of the host, or one that has
+  // followed another page, may have gone back meanwhile.
   const wasHidden = core.hiddenAt > 0 && Math.abs(now - core.hiddenAt) > SHORT_ABSENCE_MS;
   if (core.isAway || wasHidden) records.loseTrack();
   core.isAway = false;

@@ -124,8 +124,8 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): 
 export function attemptEnded(sent: SessionRecord, outcome: Change | undefined, isFailure: boolean): Change {
   return (record) => {
     const isTaken = !!record.lease && record.lease.id !== sent.lease?.id;
-    const ended = isTaken || !record.lease ? record : { ...record, lease: undefined };
-    return outcome && isSameSet(record, sent) && !(isTaken && isFailure) ? outcome(ended) : ended;
+    const released = isTaken || !record.lease ? record : { ...record, lease: undefined };
+    return outcome && isSameSet(record, sent) && !(isTaken && isFailure) ? outcome(released) : released;
   };
 }
 
