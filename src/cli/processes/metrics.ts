@@ -4,7 +4,7 @@
  * so that none ever decreases.
  */
 
-// A single file of the package, as in `operator/metrics.ts`.
+// A single file of the package, as in `operator/http/metrics.ts`.
 // @ts-expect-error
 import aggregator from 'prom-client/lib/cluster.js';
 import type { MetricsText, Snapshot } from './messages.ts';
