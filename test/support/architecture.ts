@@ -163,7 +163,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'cli-progress': ['cli'],
   pino: ['cli'],
   'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
-  'prom-client': ['operator/http/metrics.ts', 'cli/processes/metrics.ts'],
+  'prom-client': ['operator/http/metrics.ts', 'cli/operator/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
