@@ -12,7 +12,7 @@ import {
   type OperatorDatabaseOptions,
   printRows,
 } from './operator-database.ts';
-import { parseNumber } from './option-values.ts';
+import { parseNumber } from './options.ts';
 
 const DAY_SECONDS = 86_400;
 // The limits of `rotate`.

@@ -5,9 +5,9 @@
 import type { Command } from 'commander';
 import type { Administration } from '../operator/index.ts';
 import { checkExisting } from './existing-database.ts';
-import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
-import { loadSettings } from './operator-settings.ts';
+import { loadSettings } from './operator/settings.ts';
+import { withFlagNames } from './options.ts';
 
 /** The options of these commands. */
 export interface OperatorDatabaseOptions {

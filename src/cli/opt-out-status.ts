@@ -6,8 +6,8 @@ import { columnOf, missingField } from './columns.ts';
 import { csvLine, formatInstant, openRows } from './csv-rows.ts';
 import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
+import type { RowOptions } from './options.ts';
 import { createProgressLine } from './progress.ts';
-import type { RowOptions } from './row-options.ts';
 import { clientOf, type ServiceOptions } from './service-options.ts';
 
 // As `normalizeName` returns them.

@@ -16,7 +16,7 @@ import {
   type OperatorDatabaseOptions,
   printRows,
 } from './operator-database.ts';
-import { parseNumber, parseRoles } from './option-values.ts';
+import { parseNumber, parseRoles } from './options.ts';
 import { warnAboutSecret } from './service-options.ts';
 
 // Enough digits to be unique. The whole hash is longer than a line.

@@ -12,17 +12,16 @@ import { completeCommand, completionCommand } from './completion.ts';
 import { demoCommand } from './demo.ts';
 import { doctorCommand } from './doctor.ts';
 import { addExamples } from './examples.ts';
+import { warnIfReadableByOthers } from './input.ts';
 import { inspectCommand } from './inspect.ts';
 import type { Io, STOPPED } from './io.ts';
 import { keysCommand } from './keys.ts';
 import { mapCommand } from './map/command.ts';
-import { operatorCommand } from './operator.ts';
+import { operatorCommand } from './operator/command.ts';
 import { participantsCommand } from './participants.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
-import { withSafeOutput } from './safe-output.ts';
-import { warnIfReadableByOthers } from './secret-file.ts';
 import { readEnvFile } from './service-options.ts';
-import { coloursOf } from './style.ts';
+import { coloursOf, withSafeOutput } from './style.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
 const COMMANDS = [

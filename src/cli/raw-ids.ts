@@ -4,7 +4,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
-import { addRowOptions, type RowOptions } from './row-options.ts';
+import { addRowOptions, type RowOptions } from './options.ts';
 import { clientOf, print, type ServiceOptions, serviceCommand } from './service-options.ts';
 
 interface BucketsOptions extends ServiceOptions {

@@ -1,10 +1,11 @@
 /// <reference types="node" />
 /**
- * Colours and aligned tables for a terminal. Colours are off for pipes and files, with `NO_COLOR` (any non-empty value) and with
+ * Text on a terminal: colours, aligned tables, and no control characters. Colours are off for pipes and files, with `NO_COLOR` (any non-empty value) and with
  * `TERM=dumb`; they are on with `FORCE_COLOR`.
  */
 
 import picocolors from 'picocolors';
+import { escapeControls } from '../token/checks.ts';
 import type { Io } from './io.ts';
 
 /** The colours of one stream. If colours are off, the functions return their input. */
@@ -37,4 +38,32 @@ export function aligned(rows: readonly (readonly [name: string, value: string])[
 export function listed(rows: readonly (readonly [name: string, text: string])[]): string[] {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`);
+}
+
+// The line breaks and tabs of indented JSON, help texts and CSV.
+const KEPT = '\n\t';
+
+// The colours of this command: bold, dim, six colours, and their end codes. They change neither text nor position.
+const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[(?:[12]|22|3[1-6]|39)m)`);
+
+/** Escape the control characters of a line, except for colours if they are enabled. */
+const safe = (line: string, hasColours: boolean): string =>
+  hasColours
+    ? line
+        .split(COLOUR)
+        .map((part) => (COLOUR.test(part) ? part : escapeControls(part, KEPT)))
+        .join('')
+    : escapeControls(line, KEPT);
+
+/**
+ * Wrap an `Io` so that its output contains no control characters except line breaks, tabs, and colours if they are enabled: text
+ * from a service or a file must not move the cursor, hide text or reverse its direction on the reader's terminal.
+ */
+export function withSafeOutput(io: Io): Io {
+  const hasColours = (stream: 'out' | 'err') => coloursOf(io, stream).isColorSupported;
+  return {
+    ...io,
+    out: (line) => io.out(safe(line, hasColours('out'))),
+    err: (line) => io.err(safe(line, hasColours('err'))),
+  };
 }

@@ -4,10 +4,9 @@
 
 import { isTokenError, parseAnswer } from '../token/index.ts';
 import type { Answer } from '../token/token-set.ts';
-import { MAX_CHARACTERS, openInput } from './input.ts';
+import { MAX_CHARACTERS, openInput, warnIfReadableByOthers } from './input.ts';
 import type { Io } from './io.ts';
 import { parseJson, shownPath } from './paths.ts';
-import { warnIfReadableByOthers } from './secret-file.ts';
 
 const readJson = async (file: string, io: Io): Promise<unknown> => {
   let text = '';

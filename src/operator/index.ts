@@ -1,18 +1,20 @@
 /** `tessera-id/operator`: the operator service, as a function from Request to Response. */
-export type { Administration, AdministrationOptions, KeyGeneration } from './administration.ts';
+
 export { createOperator, openAdministration } from './create.ts';
 export type { Environment, Scope } from './crypto/secrets.ts';
 export type { Caller } from './http/caller-limits.ts';
 export type { ParticipantStatus } from './identity/participants.ts';
 export type { Credentials, GivenCredentials, Role } from './identity/roles.ts';
 export type { Operator } from './operator.ts';
-export type { Logger, OperatorOptions, SettingsInForce } from './options.ts';
+export type { Logger } from './options/logger.ts';
+export type { OperatorOptions, SettingsInForce } from './options/options.ts';
+export type { Administration, AdministrationOptions, KeyGeneration } from './state/administration.ts';
+export type { EnvelopeStore } from './state/envelopes.ts';
 export type {
   ParticipantAdministration,
   ParticipantChange,
   StoredCredentials,
-} from './participant-administration.ts';
-export type { EnvelopeStore } from './state/envelopes.ts';
+} from './state/participant-administration.ts';
 export type { RateLimit } from './state/rate-limit.ts';
 export type {
   ExtendedOptOut,

@@ -1,7 +1,7 @@
 /**
  * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
- * Of the operator, only this file and `node-sockets.ts` import `node:`.
+ * Of the operator, only this file and `http/node-sockets.ts` import `node:`.
  */
 
 /// <reference types="node" />
@@ -13,9 +13,9 @@ import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { expectedGot } from '../token/errors.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
+import { closeServer, refuseUpgrades, trackSockets } from './http/node-sockets.ts';
 import { createRequestBatches } from './http/request-batches.ts';
-import { closeServer, refuseUpgrades, trackSockets } from './node-sockets.ts';
-import { integer } from './option-checks.ts';
+import { integer } from './options/checks.ts';
 
 /** Options of {@link listen}. */
 export interface ListenOptions {

@@ -1,22 +1,20 @@
 /**
  * The operator object: starts the service in the background, and answers requests once it runs.
  *
- * It runs on every host that has Request and Response; `node.ts` makes it listen on a port. `start.ts` opens the state, and
+ * It runs on every host that has Request and Response; `node.ts` makes it listen on a port. `service.ts` opens the state, and
  * `http/router.ts` answers requests.
  */
 
-import { reasonOf } from './failure-fields.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { corsHeaders } from './http/cors.ts';
 import { unavailable } from './http/response.ts';
 import { createMetricsHandler, createRequestHandler } from './http/router.ts';
 import type { ParticipantStatus } from './identity/participants.ts';
 import type { Credentials } from './identity/roles.ts';
-import type { OperatorSettings, SettingsInForce } from './options.ts';
-import { deriveSecrets } from './service.ts';
-import { settledWithin } from './settled-within.ts';
-import type { OpenDatabase } from './start.ts';
-import { startOperator } from './start.ts';
+import { reasonOf } from './options/logger.ts';
+import type { OperatorSettings, SettingsInForce } from './options/options.ts';
+import { deriveSecrets, type OpenDatabase, startOperator } from './service.ts';
+import { settledWithin } from './state/settled-within.ts';
 
 /**
  * An operator. Reading `statuses` before `ready` has resolved throws a TypeError. So does reading `participants`, `made` and

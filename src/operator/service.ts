@@ -1,14 +1,20 @@
-/** Assembles the parts of an operator that the endpoints use. */
+/**
+ * The service of an operator: the parts that its endpoints use. To start it is to open its state, derive its secrets, assemble the
+ * parts, and store the participants from its options.
+ */
 
+import { type Database, migrate } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { keyDerivation } from './crypto/keys.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
 import type { Limits } from './http/limits.ts';
 import { createLimits } from './http/limits.ts';
+import type { Metrics } from './http/metrics.ts';
+import { createMetrics } from './http/metrics.ts';
 import type { OptOuts } from './identity/opt-outs.ts';
 import { createOptOuts } from './identity/opt-outs.ts';
-import type { Participants } from './identity/participants.ts';
+import type { ParticipantStatus, Participants } from './identity/participants.ts';
 import { completeCredentials, createParticipants } from './identity/participants.ts';
 import type { RawIds } from './identity/raw-ids.ts';
 import { createRawIds } from './identity/raw-ids.ts';
@@ -16,13 +22,14 @@ import { reservedIdentities } from './identity/reserved-identities.ts';
 import type { Credentials } from './identity/roles.ts';
 import type { Salts } from './identity/salts.ts';
 import { createSalts } from './identity/salts.ts';
-import type { Metrics } from './metrics.ts';
-import { createMetrics } from './metrics.ts';
-import type { OperatorSettings } from './options.ts';
+import type { OperatorSettings } from './options/options.ts';
+import { databaseState } from './state/database-state.ts';
 import type { EnvelopeStore } from './state/envelopes.ts';
 import { memoryEnvelopes } from './state/envelopes.ts';
-import { memoryKeys } from './state/memory-state.ts';
+import { openInstallation } from './state/installation.ts';
+import { memoryKeys, memoryState } from './state/memory-state.ts';
 import type { State } from './state/state.ts';
+import { TABLES } from './state/tables.ts';
 import type { KeySchedule } from './tokens/key-schedule.ts';
 import { createKeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
 import type { TokenIssuer } from './tokens/token-issuer.ts';
@@ -44,7 +51,7 @@ export interface Service {
 }
 
 /** Everything that is derived from the settings and the root secret alone. */
-export interface DerivedSecrets {
+interface DerivedSecrets {
   readonly secrets: Secrets;
   /** Completed credentials of the participants in the options. */
   readonly credentials: readonly Credentials[];
@@ -61,7 +68,7 @@ export function deriveSecrets({ environment, scope, participants }: OperatorSett
  *
  * @throws {TokenError} `storage_failed`, from the state, or if the state holds a later key generation than the settings specify.
  */
-export async function createService(
+async function createService(
   settings: OperatorSettings,
   { secrets, credentials }: DerivedSecrets,
   state: State,
@@ -105,4 +112,78 @@ export async function createService(
     envelopes: state.envelopes ?? memoryEnvelopes(),
     limits: createLimits(settings, state, participants),
   };
+}
+
+/** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
+export type OpenDatabase = (location: string) => Promise<Database>;
+
+/** An operator that can answer requests. */
+interface StartedOperator {
+  readonly derived: DerivedSecrets;
+  readonly service: Service;
+  /** The stored status of each participant from the options. */
+  readonly statuses: readonly ParticipantStatus[];
+}
+
+const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
+  revoked: 'it has been revoked, so the options do not add it again',
+  changed: 'it was changed after the options were applied, so the stored settings stay in force',
+};
+
+const DIFFERS =
+  'its stored site, roles or client secret differ from the options and stay in force; "tessera participants update" changes them';
+
+const openDatabaseState = async (
+  database: Database,
+  settings: OperatorSettings,
+): Promise<{ derived: DerivedSecrets; state: State }> => {
+  await migrate(database, TABLES);
+  const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
+  const derived = deriveSecrets(settings, root);
+  return { derived, state: databaseState(database, derived.secrets, epochAt, settings.logger) };
+};
+
+const startService = async (
+  settings: OperatorSettings,
+  derived: DerivedSecrets,
+  state: State,
+): Promise<StartedOperator> => {
+  const service = await createService(settings, derived, state);
+  const stored = await service.participants.storeConfigured();
+  for (const [index, { keyHash, status, isUpdated }] of stored.entries()) {
+    const isKept = status === 'changed' && settings.participants[index]!.keepStored;
+    const warning = isKept ? DIFFERS : WARNINGS[status];
+    const { siteId, roles } = derived.credentials[index]!;
+    const name = `participant ${keyHash.slice(0, 16)} of site ${siteId}`;
+    if (warning) settings.logger?.warn({}, `${name}: ${warning}`);
+    else if (isUpdated)
+      settings.logger?.warn(
+        {},
+        `${name}, roles ${roles.join(',')}: its options have changed, so they replace the stored settings`,
+      );
+  }
+  return { derived, service, statuses: stored.map(({ status }) => status) };
+};
+
+/**
+ * Start an operator. If the start fails, the database is closed again.
+ *
+ * @throws {TokenError} `storage_failed`, from the database.
+ */
+export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+  if (settings.rootWarning !== undefined) settings.logger?.warn({}, settings.rootWarning);
+  // Without a database, the settings always contain a root secret, either given or random.
+  if (settings.database === undefined)
+    return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());
+  const database = await openDatabase(settings.database);
+  try {
+    const { derived, state } = await openDatabaseState(database, settings);
+    return await startService(settings, derived, state).catch(async (error) => {
+      await state.close();
+      throw error;
+    });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }

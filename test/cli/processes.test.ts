@@ -3,8 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/io.ts';
-import { runProcesses } from '../../src/cli/processes/parent.ts';
-import { pause } from '../../src/cli/processes/pause.ts';
+import { runProcesses } from '../../src/cli/operator/processes/parent.ts';
 
 // One process, which listens, and ends when the test says so.
 const handle = vi.hoisted(() => {
@@ -14,7 +13,7 @@ const handle = vi.hoisted(() => {
   });
   return { ended, ends: () => end('exit code 1') };
 });
-vi.mock('../../src/cli/processes/worker-handle.ts', () => ({
+vi.mock('../../src/cli/operator/processes/worker-handle.ts', () => ({
   forkWorker: () => Object.assign(new EventEmitter(), { id: 1 }),
   tell: () => {},
   afterLastMessage: () => {},
@@ -55,17 +54,4 @@ test('a group that stops while it waits to start a process again leaves no timer
   stop();
   await running;
   expect(vi.getTimerCount()).toBe(0);
-});
-
-test('a pause ends after its time, at the signal, and at once if the signal came before', async () => {
-  const ended: string[] = [];
-  const controller = new AbortController();
-  const { signal } = controller;
-  const whole = pause(1_000, signal).then(() => ended.push('whole'));
-  const cut = pause(30_000, signal).then(() => ended.push('cut'));
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(ended).toEqual(['whole']);
-  controller.abort();
-  await Promise.all([whole, cut, pause(30_000, signal)]);
-  expect([ended, vi.getTimerCount()]).toEqual([['whole', 'cut'], 0]);
 });

@@ -9,7 +9,7 @@ import type { Database, Queries } from '../../src/database/index.ts';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
-import { resolveOptions } from '../../src/operator/options.ts';
+import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';
 import { operatorRunner } from '../operator/fixtures.ts';
 

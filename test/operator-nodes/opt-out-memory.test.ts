@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { type Database, migrate, type Queries } from '../../src/database/index.ts';
 import type { Operator } from '../../src/operator/index.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
-import { resolveOptions } from '../../src/operator/options.ts';
+import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { createOptOutMemory, MAX_AGE_MS, type OptOutMemory } from '../../src/operator/state/opt-out-memory.ts';
 import { TABLES } from '../../src/operator/state/tables.ts';
 import { TokenError } from '../../src/token/index.ts';

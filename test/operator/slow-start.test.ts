@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { operatorFrom } from '../../src/operator/operator.ts';
-import { resolveOptions } from '../../src/operator/options.ts';
+import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { BASE } from './fixtures.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));

@@ -4,7 +4,7 @@ import { createKeys, type DeriveKey, keyDerivation, MASTER, REFRESH } from '../.
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
 import { createSalts } from '../../src/operator/identity/salts.ts';
-import { resolveOptions } from '../../src/operator/options.ts';
+import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { memoryKeys } from '../../src/operator/state/memory-state.ts';
 import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { firstGenerations } from '../../src/operator/tokens/key-generations.ts';

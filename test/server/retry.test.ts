@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MAX_RETRY_AFTER_MS, retryDelayMs, withRetries } from '../../src/server/retry.ts';
+import { MAX_RETRY_AFTER_MS, retryDelayMs, sleep, withRetries } from '../../src/server/retry.ts';
 import { MAX_TIMER_MS } from '../../src/token/checks.ts';
 import { type ErrorCode, TokenError } from '../../src/token/errors.ts';
 import { rejectionOf } from './scripted-service.ts';
@@ -154,4 +154,17 @@ describe('withRetries', () => {
     expect(at).toEqual([0]);
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+test('a pause ends after its time, at the signal, and at once if the signal came before', async () => {
+  const ended: string[] = [];
+  const controller = new AbortController();
+  const { signal } = controller;
+  const whole = sleep(1_000, signal).then(() => ended.push('whole'));
+  const cut = sleep(30_000, signal).catch((reason) => ended.push(reason));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(ended).toEqual(['whole']);
+  controller.abort('cut');
+  await Promise.all([whole, cut, sleep(30_000, signal).catch((reason) => ended.push(reason))]);
+  expect([ended, vi.getTimerCount()]).toEqual([['whole', 'cut', 'cut'], 0]);
 });

@@ -163,7 +163,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'cli-progress': ['cli'],
   pino: ['cli'],
   'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
-  'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
+  'prom-client': ['operator/http/metrics.ts', 'cli/operator/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
@@ -172,7 +172,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   [COMPUTED]: ['page/noble.ts', 'cli/demo.ts'],
   // For the version number.
   'package.json': ['page/script.ts', 'cli'],
-  'node:': ['operator/node.ts', 'operator/node-sockets.ts', 'database', 'cli'],
+  'node:': ['operator/node.ts', 'operator/http/node-sockets.ts', 'database', 'cli'],
 };
 
 const RULES = 'session/rules';

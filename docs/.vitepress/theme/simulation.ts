@@ -4,7 +4,7 @@
  */
 
 import { operatorFrom } from '../../../src/operator/operator.ts';
-import { resolveOptions } from '../../../src/operator/options.ts';
+import { resolveOptions } from '../../../src/operator/options/resolve.ts';
 import { createClient, tokenHandler } from '../../../src/server/index.ts';
 import { createSession, memoryStore, type Session } from '../../../src/session/index.ts';
 

@@ -5,9 +5,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import { DII_FORMS } from '../../token/index.ts';
-import { withFlagNames } from '../flag-names.ts';
 import type { Io } from '../io.ts';
-import { addRowOptions } from '../row-options.ts';
+import { addRowOptions, withFlagNames } from '../options.ts';
 import { serviceCommand, warnAboutPassword } from '../service-options.ts';
 import type { MapFileOptions } from './map-file.ts';
 import type { MapOptions } from './run-job.ts';

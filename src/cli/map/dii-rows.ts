@@ -10,7 +10,7 @@ import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '..
 import { columnOf, missingField, normalizeName } from '../columns.ts';
 import { openRows, type Row } from '../csv-rows.ts';
 import type { Input } from '../input.ts';
-import type { RowOptions } from '../row-options.ts';
+import type { RowOptions } from '../options.ts';
 
 // As `normalizeName` returns them.
 const COLUMN_NAMES: Readonly<Record<DiiType, readonly string[]>> = {

@@ -14,11 +14,11 @@ import {
   type Progress,
   type Summary,
 } from '../../mapping/index.ts';
+import { isTokenError } from '../../token/index.ts';
 import { announceNewDatabase } from '../existing-database.ts';
 import { type Io, STOPPED } from '../io.ts';
-import { type ProbedMethod, probe } from '../probe.ts';
 import { createProgressLine, formatDuration, formatNumber, type ProgressLine } from '../progress.ts';
-import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
+import { type Connection, connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
 import { aligned, coloursOf } from '../style.ts';
 
 /** The options of all jobs of `map`. */
@@ -33,6 +33,9 @@ export interface MapOptions extends ServiceOptions {
 export function openMappings(client: MappingClient, { database, v2, workers }: MapOptions): Promise<Mappings> {
   return createMappings({ client, database, version: v2 ? 2 : 3, workers });
 }
+
+/** A method that a long job calls. */
+type ProbedMethod = 'mapIdentities' | 'mapIdentitiesV2';
 
 /** One job. */
 export interface Job {
@@ -94,6 +97,33 @@ const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapO
   if (io.outIsTerminal) for (const line of tableOf(counts, ms, io)) out(line);
   else out(`${parts.join(', ')}; ${formatDuration(ms)}`);
   if (path !== undefined) out(`${job.file!.name}: ${path}`);
+};
+
+// Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out").
+const RESERVED = { email: 'validate@example.com' };
+
+// Failures that the job itself retries.
+const isLeftToJob = (error: unknown): boolean =>
+  isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500);
+
+/**
+ * Send one request before a long job, so that a wrong address, key, role, secret or clock fails before the job creates anything.
+ *
+ * @throws {TokenError} an error that would make every request of the job fail. A time-out, a 429 or a 5xx is left to the retries
+ *   of the job.
+ */
+const probe = async (
+  method: ProbedMethod,
+  connection: Connection,
+  flags: ServiceOptions,
+  signal: AbortSignal,
+): Promise<void> => {
+  const client = createConnected(connection, flags, { retry: { tries: 1 } });
+  try {
+    await client[method]([RESERVED], { signal }).toArray();
+  } catch (error) {
+    if (!isLeftToJob(error)) throw error;
+  }
 };
 
 /** Call all functions, even if one of them fails. Returns the first failure. */

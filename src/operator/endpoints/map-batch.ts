@@ -1,8 +1,8 @@
 /** Maps a list of identifiers at one instant: the common part of both versions of the mapping endpoint. */
 
 import { type DiiForm, hashOf } from '../../token/index.ts';
+import type { MappingOutcome } from '../http/metrics.ts';
 import type { MappedId } from '../identity/raw-ids.ts';
-import type { MappingOutcome } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { EndpointResult } from './result.ts';
 import { clientError } from './result.ts';

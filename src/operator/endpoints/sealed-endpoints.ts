@@ -3,9 +3,7 @@
 import { buckets } from './buckets.ts';
 import type { Endpoint } from './endpoint.ts';
 import { generate } from './generate.ts';
-import { keyBidstream } from './key-bidstream.ts';
-import { keyLatest } from './key-latest.ts';
-import { keySharing } from './key-sharing.ts';
+import { keyBidstream, keyLatest, keySharing } from './keys.ts';
 import { logout } from './logout.ts';
 import { map } from './map.ts';
 import { mapV2 } from './map-v2.ts';

@@ -1,7 +1,6 @@
 /** Checks whether the state can be reached. Any number of probes costs at most one query per second. */
 
-import type { Logger } from '../options.ts';
-import { createOutageLog } from '../outage-log.ts';
+import { createOutageLog, type Logger } from '../options/logger.ts';
 import type { State } from '../state/state.ts';
 
 const CACHE_MS = 1000;

@@ -1,7 +1,7 @@
 /** All limits that protect an operator from its callers, in one object for each operator. */
 
 import type { Participants } from '../identity/participants.ts';
-import type { OperatorSettings } from '../options.ts';
+import type { OperatorSettings } from '../options/options.ts';
 import type { RateLimit } from '../state/rate-limit.ts';
 import { memoryRateLimit } from '../state/rate-limit.ts';
 import type { State } from '../state/state.ts';

@@ -26,7 +26,7 @@ export interface Turn {
 }
 
 /** Longest time that a request waits for its turn, ms. */
-export const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** Create turns, which are granted in the order of the requests for them. */
 export function createTurns(): Turns {

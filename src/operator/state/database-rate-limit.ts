@@ -1,8 +1,7 @@
 /** The rate limit that all nodes on one PostgreSQL database share: see `rate-limit.ts`. */
 
 import type { Database } from '../../database/index.ts';
-import type { Logger } from '../options.ts';
-import { createOutageLog } from '../outage-log.ts';
+import { createOutageLog, type Logger } from '../options/logger.ts';
 import { memoryRateLimit, type RateLimit } from './rate-limit.ts';
 
 // Counts only by the clock of the database, because a node whose clock is ahead would start a second that ends later on all other

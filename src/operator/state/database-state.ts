@@ -6,7 +6,7 @@
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
-import type { Logger } from '../options.ts';
+import type { Logger } from '../options/logger.ts';
 import { databaseRateLimit } from './database-rate-limit.ts';
 import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';

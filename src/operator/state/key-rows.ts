@@ -7,7 +7,7 @@
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import { TokenError } from '../../token/index.ts';
-import type { Logger } from '../options.ts';
+import type { Logger } from '../options/logger.ts';
 import type { KeyStore, StoredGeneration } from './state.ts';
 
 /**

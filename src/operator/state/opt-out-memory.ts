@@ -14,9 +14,7 @@
 
 import type { Database, Queries, Subscription } from '../../database/index.ts';
 import { fromB64 } from '../../token/bytes.ts';
-import { reasonOf } from '../failure-fields.ts';
-import type { Logger } from '../options.ts';
-import { createOutageLog } from '../outage-log.ts';
+import { createOutageLog, type Logger, reasonOf } from '../options/logger.ts';
 import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
 import { OPT_OUT_CHANNEL } from './tables.ts';
 

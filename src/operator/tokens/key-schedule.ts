@@ -8,8 +8,7 @@
 import { TokenError } from '../../token/index.ts';
 import type { DeriveKey, Keys } from '../crypto/keys.ts';
 import { createKeys } from '../crypto/keys.ts';
-import type { Logger } from '../options.ts';
-import { createOutageLog } from '../outage-log.ts';
+import { createOutageLog, type Logger } from '../options/logger.ts';
 import type { KeyStore, StoredGeneration } from '../state/state.ts';
 import {
   ANNOUNCE_MS,

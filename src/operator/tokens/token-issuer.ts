@@ -9,7 +9,7 @@ import { type DiiType, toWire } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { RawIds } from '../identity/raw-ids.ts';
-import type { OperatorSettings } from '../options.ts';
+import type { OperatorSettings } from '../options/options.ts';
 import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
 import type { KeySchedule } from './key-schedule.ts';
 import type { RefreshToken } from './refresh-token.ts';

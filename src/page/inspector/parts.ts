@@ -4,6 +4,9 @@
  */
 
 import { SVG } from './draw.ts';
+import type { Lane } from './entries.ts';
+import { nameOf, timeText } from './shapes.ts';
+import { describeEntry } from './text.ts';
 
 type Attributes = Readonly<Record<string, string>>;
 
@@ -81,4 +84,19 @@ export function createParts(): Element[] {
     ),
     html('span', { role: 'status', 'aria-label': 'Report' }),
   ];
+}
+
+const LIST_LENGTH = 100;
+
+/** Fill the list, which says the same as the figure in words: one entry per line, newest first. */
+export function showList(list: HTMLElement, lanes: readonly Lane[]): void {
+  const lines = lanes
+    .flatMap((lane, index) => lane.entries.map((entry) => ({ entry, who: nameOf(lane, index) })))
+    .sort((one, other) => other.entry.at - one.entry.at)
+    .slice(0, LIST_LENGTH);
+  list.replaceChildren(
+    ...lines.map(({ entry, who }) =>
+      html('li', {}, ...[timeText(entry.at, 1), who, describeEntry(entry)].map((text) => html('span', {}, text))),
+    ),
+  );
 }

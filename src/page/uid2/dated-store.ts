@@ -11,7 +11,6 @@
 
 import { indexedDbStore, memoryStore, type Store } from '../../session/index.ts';
 import type { TokenSet } from '../../token/token-set.ts';
-import { createFallbackStore } from './fallback-store.ts';
 
 /** The members of the record that are compared with the copies, and the added time. */
 export interface DatedRecord {
@@ -33,6 +32,43 @@ export interface DatedStore extends Store {
    * but later than every known act. Returns that time.
    */
   expectAct(refreshToken: unknown, actAt?: number): number;
+}
+
+/** How long the database may take for an operation, ms. Less than the session permits. */
+const LIMIT_MS = 1_000;
+
+/**
+ * Create a store that continues in memory, for the life of the page, once its database has failed. It never rejects, and knows
+ * nothing about what is stored.
+ *
+ * @param known  returns the value with which memory starts: what was last read or written.
+ */
+function createFallbackStore(database: Store, known: () => unknown): Store {
+  /** The database, or the memory that replaces it. */
+  let store = database;
+
+  const use = async (work: (place: Store) => Promise<unknown>): Promise<unknown> => {
+    const place = store;
+    try {
+      const limit = new Promise((_, reject) => setTimeout(reject, LIMIT_MS));
+      const result = await Promise.race([work(place), limit]);
+      // Another operation may have found out meanwhile that the database fails.
+      if (place === store) return result;
+    } catch {
+      store = memoryStore(known());
+    }
+    return work(store);
+  };
+
+  return {
+    ...database,
+    get kind() {
+      return store.kind!;
+    },
+    read: () => use((place) => place.read()),
+    // A database that answers too late changes nothing.
+    update: (change) => use((place) => place.update((stored) => (place === store ? change(stored) : stored))),
+  };
 }
 
 /** What is stored before the first act. */

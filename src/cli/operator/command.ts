@@ -4,17 +4,10 @@
  */
 
 import { Command, Option } from 'commander';
-import { withFlagNames } from './flag-names.ts';
-import type { Io } from './io.ts';
-import type { CredentialOutput } from './operator-credentials.ts';
-import {
-  LOG_LEVELS,
-  loadSettings,
-  type OperatorCommandOptions,
-  processCount,
-  WORKER_VARIABLE,
-} from './operator-settings.ts';
-import { parseNumber, parseRoles } from './option-values.ts';
+import type { Io } from '../io.ts';
+import { parseNumber, parseRoles, withFlagNames } from '../options.ts';
+import type { CredentialOutput } from './credentials.ts';
+import { LOG_LEVELS, loadSettings, type OperatorCommandOptions, processCount, WORKER_VARIABLE } from './settings.ts';
 
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
 
@@ -122,12 +115,12 @@ export function operatorCommand(io: Io): Command {
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
       // The parent has already printed the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
-      if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
+      if (isWorker) return (await import('./processes/worker.ts')).serveAsWorker(load, output, io);
       const settings = await load();
       try {
         const count = processCount(settings);
         if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
-        else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
+        else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
         throw withFlagNames(error, optionNames(command), flags);
       }

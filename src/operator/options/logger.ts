@@ -1,7 +1,28 @@
-/** Logs the outages of a component that is retried, such as a database: each cause once, and the end. */
+/**
+ * The logger of an operator, and how failures are logged: an outage of a component that is retried, such as a database, once for
+ * each cause, and its end.
+ *
+ * The message of an error from other code may quote a caller's input or a secret, so it is never logged.
+ */
 
-import { reasonOf } from './failure-fields.ts';
-import type { Logger } from './options.ts';
+import { isTokenError } from '../../token/index.ts';
+
+/** The destination of log lines, for example a pino logger. Fields contain no DII, token, key or secret. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Return the reason of a failure, if it is a TokenError, whose messages contain no secrets. */
+export function reasonOf(error: unknown): { readonly reason?: string } {
+  return isTokenError(error) ? { reason: error.message } : {};
+}
+
+/** Return the name of an error, and its reason as in {@link reasonOf}. */
+export function failureFields(error: unknown): { readonly error: string; readonly reason?: string } {
+  return { error: error instanceof Error ? error.name : typeof error, ...reasonOf(error) };
+}
 
 /** Log of one component that may fail and recover. */
 export interface OutageLog {

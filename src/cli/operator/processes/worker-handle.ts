@@ -6,7 +6,7 @@
  */
 
 import cluster, { type Worker } from 'node:cluster';
-import { WORKER_VARIABLE } from '../operator-settings.ts';
+import { WORKER_VARIABLE } from '../settings.ts';
 import type { ToParent, ToWorker } from './messages.ts';
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';

@@ -7,14 +7,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { locationKind } from '../database/index.ts';
-import type { OperatorOptions } from '../operator/index.ts';
-import { choiceFault, kindOf } from '../token/checks.ts';
-import { decodeText } from './input.ts';
-import type { Io } from './io.ts';
-import { parseJson, shownPath, unreadable } from './paths.ts';
-import { warnIfReadableByOthers } from './secret-file.ts';
-import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
+import { locationKind } from '../../database/index.ts';
+import type { OperatorOptions } from '../../operator/index.ts';
+import { choiceFault, kindOf } from '../../token/checks.ts';
+import { decodeText, warnIfReadableByOthers } from '../input.ts';
+import type { Io } from '../io.ts';
+import { parseJson, shownPath, unreadable } from '../paths.ts';
+import { warnAboutPassword, warnAboutSecret } from '../service-options.ts';
 
 /** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {

@@ -2,13 +2,13 @@
  * Checks of single options of an operator: a TypeError for the wrong type, a RangeError for a value out of range. A message says
  * which option is wrong, what was expected and what was passed.
  *
- * `options.ts` defines the options and their defaults.
+ * `options.ts` defines the options, and `resolve.ts` their defaults.
  */
 
-import type { Bytes } from '../token/bytes.ts';
-import { choiceFault, integerFault, kindOf, typeFault } from '../token/checks.ts';
-import { expectedGot } from '../token/errors.ts';
-import { parseHash } from '../token/index.ts';
+import type { Bytes } from '../../token/bytes.ts';
+import { choiceFault, integerFault, kindOf, typeFault } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
+import { parseHash } from '../../token/index.ts';
 
 /** 1000 years. A later instant might not be a valid date. */
 const MAX_LIFETIME_SECONDS = 31_557_600_000;

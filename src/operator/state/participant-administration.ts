@@ -4,13 +4,13 @@
  * A participant is identified by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
  */
 
-import { checkCredentials } from './credential-options.ts';
-import type { Secrets } from './crypto/secrets.ts';
-import { hashApiKey, randomCredentials } from './identity/participants.ts';
-import type { Credentials, GivenCredentials } from './identity/roles.ts';
-import type { StoredInstallation } from './state/installation.ts';
-import type { ParticipantRows } from './state/participant-rows.ts';
-import type { ListedParticipant } from './state/state.ts';
+import type { Secrets } from '../crypto/secrets.ts';
+import { hashApiKey, randomCredentials } from '../identity/participants.ts';
+import type { Credentials, GivenCredentials } from '../identity/roles.ts';
+import { checkCredentials } from '../options/credentials.ts';
+import type { StoredInstallation } from './installation.ts';
+import type { ParticipantRows } from './participant-rows.ts';
+import type { ListedParticipant } from './state.ts';
 
 /** Credentials of a participant, and its ID. Secret. */
 export interface StoredCredentials extends Credentials {

@@ -1,4 +1,4 @@
-/** Waiting with a limit, for promises whose result is read elsewhere. */
+/** Waiting with a limit: for the state to open, or for its answer. The result of the promise is read elsewhere. */
 
 /** Resolve when `promise` has settled, or after `ms`. Never rejects. */
 export async function settledWithin(promise: Promise<unknown>, ms: number): Promise<void> {

@@ -6,17 +6,15 @@
  * goes to standard error.
  */
 
-import { createOperator, type Operator, type OperatorOptions } from '../operator/index.ts';
-import type { Listening, listen } from '../operator/node.ts';
-import { isLoopback } from '../token/checks.ts';
-import { checkEnvFile } from './env-file.ts';
-import { announceNewDatabase } from './existing-database.ts';
-import { withHangUp } from './hang-up.ts';
-import type { Io } from './io.ts';
-import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
-import { createLog } from './operator-log.ts';
-import { openPort } from './operator-ports.ts';
-import { type OperatorSettings, operatorOptions } from './operator-settings.ts';
+import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
+import type { Listening, listen } from '../../operator/node.ts';
+import { isLoopback } from '../../token/checks.ts';
+import { checkEnvFile } from '../env-file.ts';
+import { announceNewDatabase } from '../existing-database.ts';
+import type { Io } from '../io.ts';
+import { announceCredentials, type CredentialOutput } from './credentials.ts';
+import { createLog, openPort, withHangUp } from './process.ts';
+import { type OperatorSettings, operatorOptions } from './settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
 type OperatorLogger = NonNullable<OperatorOptions['logger']>;

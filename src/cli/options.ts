@@ -1,6 +1,42 @@
-/**
- * Replaces option names in errors by the names on the command line.
- */
+/** Options that several commands take, and their names in errors. */
+
+import { type Command, InvalidArgumentError } from 'commander';
+
+/** Parse a number. */
+export function parseNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
+  return value;
+}
+
+/** Parse a list of roles. */
+export function parseRoles(text: string): string[] {
+  return text.split(',').map((role) => role.trim().toUpperCase());
+}
+
+/** The options of the commands that read the rows of a file: the column to read, and the column delimiter. */
+export interface RowOptions {
+  readonly column?: string;
+  readonly delimiter?: string;
+}
+
+const parseDelimiter = (text: string): string => {
+  const delimiter = text === 'tab' || text === '\\t' ? '\t' : text;
+  if (delimiter.length !== 1 || /["\r\n]/.test(delimiter))
+    throw new InvalidArgumentError('expected one character, or tab');
+  return delimiter;
+};
+
+/** Add the options of the commands that read the rows of a file. */
+export function addRowOptions(command: Command): Command {
+  return command
+    .option('--column <name>', 'the column, by name or by number from 1 (default: the column with a known name)')
+    .option(
+      '--delimiter <character>',
+      'column delimiter: one character, or tab (default: detected from the first line)',
+      parseDelimiter,
+    );
+}
 
 const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 

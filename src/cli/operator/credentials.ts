@@ -3,10 +3,10 @@
  * file, and where other credentials come from. A later start shows no secret, because its output may be logged.
  */
 
-import type { Operator, ParticipantStatus } from '../operator/index.ts';
-import { exportLines, type Variables, writeEnvFile } from './env-file.ts';
-import type { Io } from './io.ts';
-import { shownPath } from './paths.ts';
+import type { Operator, ParticipantStatus } from '../../operator/index.ts';
+import { exportLines, type Variables, writeEnvFile } from '../env-file.ts';
+import type { Io } from '../io.ts';
+import { shownPath } from '../paths.ts';
 
 /** The options of the command that control the output of credentials. */
 export interface CredentialOutput {

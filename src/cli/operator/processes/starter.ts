@@ -2,12 +2,12 @@
 /** Starts one process of `tessera operator --processes`, answers its messages, and prints the credentials that it generates. */
 
 import type { Worker } from 'node:cluster';
-import type { Io } from '../io.ts';
-import type { CredentialOutput } from '../operator-credentials.ts';
-import { createLog } from '../operator-log.ts';
-import { databaseFingerprint, type OperatorSettings } from '../operator-settings.ts';
-import type { Collector } from './collector.ts';
+import type { Io } from '../../io.ts';
+import type { CredentialOutput } from '../credentials.ts';
+import { createLog } from '../process.ts';
+import { databaseFingerprint, type OperatorSettings } from '../settings.ts';
 import type { ToParent } from './messages.ts';
+import type { Collector } from './metrics.ts';
 import { afterLastMessage, answerOf, exitOf, forkWorker, sendTo } from './worker-handle.ts';
 
 /** The parts that a group of processes is created from. */

@@ -8,16 +8,14 @@
  */
 
 import type { Worker } from 'node:cluster';
-import { createMetricsHandler } from '../../operator/http/router.ts';
-import type { Listening } from '../../operator/node.ts';
-import { withHangUp } from '../hang-up.ts';
-import type { Io } from '../io.ts';
-import type { CredentialOutput } from '../operator-credentials.ts';
-import { createLog } from '../operator-log.ts';
-import { openPort } from '../operator-ports.ts';
-import type { OperatorSettings } from '../operator-settings.ts';
-import { type Collector, createCollector } from './collector.ts';
-import { pause } from './pause.ts';
+import { createMetricsHandler } from '../../../operator/http/router.ts';
+import type { Listening } from '../../../operator/node.ts';
+import { sleep } from '../../../server/retry.ts';
+import type { Io } from '../../io.ts';
+import type { CredentialOutput } from '../credentials.ts';
+import { createLog, openPort, withHangUp } from '../process.ts';
+import type { OperatorSettings } from '../settings.ts';
+import { type Collector, createCollector } from './metrics.ts';
 import { createStarter, type GroupOptions } from './starter.ts';
 import { exitOf, sendTo } from './worker-handle.ts';
 
@@ -66,7 +64,7 @@ type GroupState = ReturnType<typeof createGroupState>;
 const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> => {
   for (let waitMs = firstWaitMs; ; waitMs = nextBackOff(waitMs)) {
     // The pause would keep the process alive after the group has stopped.
-    await pause(waitMs, stopping);
+    await sleep(waitMs, stopping).catch(() => {});
     if (stopping.aborted) return undefined;
     const next = await start();
     if ('worker' in next) return next.worker;

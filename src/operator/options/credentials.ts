@@ -1,11 +1,11 @@
 /** Checks the options that define participants. No message contains an API key or a client secret. */
 
-import { nameFault, typeFault } from '../token/checks.ts';
-import { expectedGot } from '../token/errors.ts';
-import { MAX_SITE_ID } from './crypto/keys.ts';
-import type { GivenCredentials } from './identity/roles.ts';
-import { DEFAULT_SITE_ID, ROLES } from './identity/roles.ts';
-import { choice, integer, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
+import { nameFault, typeFault } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
+import { MAX_SITE_ID } from '../crypto/keys.ts';
+import type { GivenCredentials } from '../identity/roles.ts';
+import { DEFAULT_SITE_ID, ROLES } from '../identity/roles.ts';
+import { choice, integer, requireString, secretBytes, throwTypeIf } from './checks.ts';
 
 /** The options of one participant. */
 export const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<

@@ -6,14 +6,14 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { createMetricsHandler } from '../../operator/http/router.ts';
-import type { Operator } from '../../operator/index.ts';
-import type { Io } from '../io.ts';
-import type { CredentialOutput } from '../operator-credentials.ts';
-import { databaseFingerprint, type OperatorSettings, processCount } from '../operator-settings.ts';
+import { setTimeout } from 'node:timers/promises';
+import { createMetricsHandler } from '../../../operator/http/router.ts';
+import type { Operator } from '../../../operator/index.ts';
+import type { Io } from '../../io.ts';
+import type { CredentialOutput } from '../credentials.ts';
 import { serve } from '../serve.ts';
+import { databaseFingerprint, type OperatorSettings, processCount } from '../settings.ts';
 import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
-import { pause } from './pause.ts';
 
 /** How long a new process waits for its memory of opt-outs before it replaces another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;
@@ -96,7 +96,7 @@ const optOutsCurrent = async (operator: Operator): Promise<void> => {
   for (const endAt = performance.now() + CURRENT_TIMEOUT_MS; performance.now() < endAt; ) {
     const gauge = (await snapshotOf(operator)).find(({ name }) => name === 'tessera_opt_outs_current');
     if (gauge?.values?.[0]?.value !== 0) return;
-    await pause(CURRENT_INTERVAL_MS);
+    await setTimeout(CURRENT_INTERVAL_MS);
   }
 };
 
