@@ -39,8 +39,15 @@ const project = (
   include: string[],
   more: TestProjectInlineConfiguration['test'] = {},
 ): TestProjectInlineConfiguration => ({
-  // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
-  test: { name, include, testTimeout: 60_000, hookTimeout: 60_000, ...more },
+  // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limits are 5 s, and 1 s for a poll.
+  test: {
+    name,
+    include,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
+    ...more,
+  },
 });
 const onDatabases = {
   globalSetup: ['test/support/dist.ts', 'test/database/engines.ts'],
