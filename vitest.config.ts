@@ -78,7 +78,7 @@ export default defineConfig({
         exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
       }),
       project('page', page, { environment: 'happy-dom', setupFiles: ['fake-indexeddb/auto'] }),
-      project('model', simulated, { env: { MODEL_SHARE: '0.1' } }),
+      project('model', simulated, { env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.5', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { tessera } from './fixtures.ts';
 
 const SECRET = Buffer.alloc(32, 7).toString('base64');

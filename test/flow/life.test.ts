@@ -2,16 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TokenAnswer } from '../../src/session/index.ts';
-import {
-  createOperatorFixture,
-  DAY,
-  HOUR,
-  MINUTE,
-  names,
-  recordEvents,
-  until,
-  useFakeClock,
-} from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 const tokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
 

@@ -12,7 +12,7 @@ import { installUid2 } from '../../src/page/uid2/index.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
 import { clearPlaces, KEY, newSet, putCookie } from '../page/uid2/fixtures.ts';
 import { BASE_URL, recordOf, restoreGlobals, watchRejections, wireSet } from '../session/fixtures.ts';
-import { until, useFakeClock } from '../support/fixtures.ts';
+import { until, useFakeClock } from '../support/clock.ts';
 import { altered, anything, json } from './inputs.ts';
 import { fuzz } from './run.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { TokenError } from '../../src/token/index.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
 
 const SEALED = [

@@ -7,7 +7,7 @@ import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];

@@ -13,7 +13,8 @@ import { watchSession } from '../../src/page/inspector/watch.ts';
 import type { InspectorElement } from '../../src/page/inspector.ts';
 import '../../src/page/inspector.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, HOUR, MINUTE, START, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, START, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 const SET = { refreshAt: 10_000, expiresAt: 30_000, endsAt: 120_000 };
 const NEWER = { refreshAt: 20_000, expiresAt: 40_000, endsAt: 130_000 };

@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { inspect } from '../../src/page/inspector.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);

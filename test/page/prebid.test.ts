@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { DAY, MINUTE, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 const READER = 'user@example.com';
 

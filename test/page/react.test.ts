@@ -11,7 +11,8 @@ import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, until, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 let fixture: ReturnType<typeof createOperatorFixture>;
 let roots: Root[] = [];

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Tessera } from '../../src/page/global.ts';
 import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } from '../session/fixtures.ts';
-import { HOUR, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, until, useFakeClock } from '../support/clock.ts';
 
 const EVENTS = ['tessera:token', 'tessera:expired', 'tessera:optout', 'tessera:needstokens'];
 const { settle, advance } = createFixture();

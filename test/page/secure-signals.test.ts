@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { DAY, MINUTE, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
 
 const UID2 = 'uidapi.com';

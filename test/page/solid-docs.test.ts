@@ -6,7 +6,8 @@ import * as client from 'solid-js/dist/solid.js';
 import { transformWithOxc } from 'vite';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Session } from '../../src/session/index.ts';
-import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 const solid = client as typeof import('solid-js');
 const [, source] = /```ts\n([^`]*from 'solid-js';.*?)```/s.exec(readFileSync('docs/react.md', 'utf8'))!;

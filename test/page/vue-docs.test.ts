@@ -7,7 +7,8 @@ import * as vue from 'vue';
 import { renderToString } from 'vue/server-renderer';
 import type { Session } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 
 type UseToken = (session?: Session) => vue.ShallowRef<string | undefined>;
 

@@ -5,7 +5,8 @@ import { transformWithOxc } from 'vite';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectWebview } from '../../src/page/webview.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, until, useFakeClock } from '../support/fixtures.ts';
+import { until, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 import { leaveHost, postHere } from '../support/native.ts';
 
 interface App {

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals, watchRejections } from '../session/fixtures.ts';
-import { createOperatorFixture, DAY, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { DAY, MINUTE, until, useFakeClock } from '../support/clock.ts';
+import { createOperatorFixture } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
 let fixture: ReturnType<typeof createOperatorFixture>;

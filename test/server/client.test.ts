@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { answerOf, createClient, isTokenError, type TokenError } from '../../src/server/index.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import {
   API_KEY,
   broken,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClient, TokenError, type TokenHandlerOptions, tokenHandler } from '../../src/server/index.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { API_KEY, opened, optionsFor, plain, SECRET, SET, type Step, scriptedService } from './scripted-service.ts';
 
 const URL_OF_HANDLER = 'https://www.publisher.example/tessera/tokens';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type ClientOptions, createClient, type Dii, type TokenError } from '../../src/server/index.ts';
 import { fromHex, toB64 } from '../../src/token/bytes.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService, silent } from './scripted-service.ts';
 
 const LATER = NOW / 1000 + 86_400;

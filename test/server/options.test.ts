@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type CallOptions, type Client, createClient } from '../../src/server/index.ts';
 import { settingsOf } from '../../src/server/options.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { API_KEY, optionsFor, plain, rejectionOf, SECRET, scriptedService, silent } from './scripted-service.ts';
 
 const base = optionsFor(scriptedService(plain(500)));

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   createFixture,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
 import { BASE_URL, createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 /** Consent: before it is given, the session uses neither storage nor network. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { HOUR, names, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, names, until, useFakeClock } from '../support/clock.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
 import { createFixture, dispatch, recordOf, restoreGlobals, success, watchRejections } from './fixtures.ts';
 

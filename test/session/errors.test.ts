@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession } from '../../src/session/index.ts';
 import { TokenError } from '../../src/token/errors.ts';
-import { MINUTE } from '../support/fixtures.ts';
+import { MINUTE } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,

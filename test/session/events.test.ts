@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   createFixture,

@@ -3,13 +3,13 @@
  * that a test can read, and a page that a test can hide.
  *
  * It must not use the operator: what the service answers is up to each test. The fake clock, `until`, `settle` and
- * `advance` come from `test/support/fixtures.ts`.
+ * `advance` come from `test/support/clock.ts`.
  */
 
 import { createCipheriv } from 'node:crypto';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { createOperatorFixture, DAY, HOUR, MINUTE, recordEvents, useFakeClock } from '../support/fixtures.ts';
+import { createSteps, DAY, HOUR, MINUTE, recordEvents, useFakeClock } from '../support/clock.ts';
 
 const keyOf = (n: number) => Buffer.alloc(32, n);
 
@@ -139,7 +139,7 @@ export const fakeLocks = () => {
 
 /** Build the fixture. Each session has a name of its own unless the options contain one. */
 export const createFixture = (first: Service = rotate) => {
-  const { settle, advance } = createOperatorFixture();
+  const { settle, advance } = createSteps();
   const sent: SentRequest[] = [];
   const sessions: Session[] = [];
   let service = first;

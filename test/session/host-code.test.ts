@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
-import { MINUTE, names, START, until } from '../support/fixtures.ts';
+import { MINUTE, names, START, until } from '../support/clock.ts';
 import { fixtureForEachTest, offline, recordOf, success, watchRejections } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();

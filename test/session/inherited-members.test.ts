@@ -5,7 +5,7 @@
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names } from '../support/fixtures.ts';
+import { MINUTE, names } from '../support/clock.ts';
 import { fakeLocks, fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type ProvideOption, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
 

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { HOUR, MINUTE, START, until } from '../support/fixtures.ts';
+import { HOUR, MINUTE, START, until } from '../support/clock.ts';
 import { dispatch, fakeLocks, fixtureForEachTest, hangs, recordOf, rotate, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import type { Tessera } from '../../src/page/global.ts';
 import { createSession, indexedDbStore, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/clock.ts';
 import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { until } from '../support/fixtures.ts';
+import { until } from '../support/clock.ts';
 import { BASE_URL, createFixture, recordOf, restoreGlobals } from './fixtures.ts';
 
 afterEach(restoreGlobals);

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   createFixture,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,

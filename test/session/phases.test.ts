@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type TokenAnswer } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

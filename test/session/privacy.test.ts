@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
 import {
   answersPlain,

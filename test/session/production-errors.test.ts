@@ -5,7 +5,7 @@
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Session, SessionOptions, Store, TokenError } from '../../src/session/index.ts';
-import { HOUR } from '../support/fixtures.ts';
+import { HOUR } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import { createFixture, offline, recordOf, restoreGlobals, rotate, success, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/clock.ts';
 import {
   BASE_URL,
   createFixture,

@@ -1,7 +1,7 @@
 /** The request of a refresh, and how its answer is decrypted. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
 import type { RetryState } from '../../src/session/rules/record.ts';
-import { DAY, HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, until } from '../support/clock.ts';
 import { openAsking } from './consent-fixture.ts';
 import {
   answersPlain,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, until, useFakeClock } from '../support/clock.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
 import { createFixture, dispatch, openTwoTabs, recordOf, restoreGlobals, setVisible, success } from './fixtures.ts';
 

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import { createFixture, dispatch, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

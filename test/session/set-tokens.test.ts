@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import { createFixture, recordOf, restoreGlobals, success, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

@@ -1,7 +1,7 @@
 /** `signIn()`: another user signs in on a page where a set is in force. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createFixture, openLoaded, openTwoTabs, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

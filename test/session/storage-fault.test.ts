@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, recordEvents, START, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, recordEvents, START, useFakeClock } from '../support/clock.ts';
 import {
   BASE_URL,
   createFixture,

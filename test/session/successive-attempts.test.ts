@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 import type { SessionRecord } from '../../src/session/rules/record.ts';
-import { DAY, MINUTE, names, START, until } from '../support/fixtures.ts';
+import { DAY, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import {
   answersSealed,

@@ -5,7 +5,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,

@@ -1,7 +1,7 @@
 /** Failures that pass by themselves, such as a lost network or a 503: the set stays, and the session tries again. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import { answersPlain, hangs, offline, openDue, restoreGlobals, rotate, type Service, sealedFor } from './fixtures.ts';
 
 const DUE = START + 15 * MINUTE;

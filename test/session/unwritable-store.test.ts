@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import { BASE_URL, createFixture, dispatch, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, START, until } from '../support/fixtures.ts';
+import { MINUTE, START, until } from '../support/clock.ts';
 import { BASE_URL, fixtureForEachTest, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();

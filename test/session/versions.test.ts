@@ -5,7 +5,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, until } from '../support/fixtures.ts';
+import { MINUTE, names, until } from '../support/clock.ts';
 import { fixtureForEachTest, recordOf, setVisible, success, watchRejections } from './fixtures.ts';
 
 let testNumber = 0;

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session } from '../../src/session/index.ts';
 import { createTestbed, type Span, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
-import { names, recordEvents } from '../support/fixtures.ts';
+import { names, recordEvents } from '../support/clock.ts';
 
 let testbed: Testbed;
 const open = (options?: TestbedOptions) => {

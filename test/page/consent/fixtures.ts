@@ -3,8 +3,9 @@
 import { afterEach, beforeEach } from 'vitest';
 import type { CmpOptions, ConsentGate } from '../../../src/page/consent.ts';
 import { restoreGlobals } from '../../session/fixtures.ts';
+import { useFakeClock } from '../../support/clock.ts';
 import { removeCmps, type TcChoices } from '../../support/cmp.ts';
-import { createOperatorFixture, useFakeClock } from '../../support/fixtures.ts';
+import { createOperatorFixture } from '../../support/fixtures.ts';
 
 /** Run each test with the fake clock, and without a CMP of the test before. */
 export const isolateTests = () => {

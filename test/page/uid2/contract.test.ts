@@ -8,7 +8,7 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Callback, installUid2 } from '../../../src/page/uid2/index.ts';
 import { createFixture, restoreGlobals, rotate } from '../../session/fixtures.ts';
-import { until, useFakeClock } from '../../support/fixtures.ts';
+import { until, useFakeClock } from '../../support/clock.ts';
 import { clearPlaces } from './fixtures.ts';
 import { installIncumbent, requestThrough } from './incumbent.ts';
 import { type Sdk, scenarios, type World } from './scenarios.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createDatedStore } from '../../../src/page/uid2/dated-store.ts';
 import { indexedDbStore } from '../../../src/session/index.ts';
 import { BASE_URL, recordOf, restoreGlobals, watchRejections } from '../../session/fixtures.ts';
-import { START, useFakeClock } from '../../support/fixtures.ts';
+import { START, useFakeClock } from '../../support/clock.ts';
 
 const NAME = 'watched';
 const put = (value: object) => () => value;

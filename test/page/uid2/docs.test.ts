@@ -5,7 +5,7 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { installUid2, type Uid2 } from '../../../src/page/uid2/index.ts';
 import { createFixture, restoreGlobals, rotate, wireSet } from '../../session/fixtures.ts';
-import { until, useFakeClock } from '../../support/fixtures.ts';
+import { until, useFakeClock } from '../../support/clock.ts';
 import { clearPlaces, putLocal } from './fixtures.ts';
 
 const fixture = createFixture(rotate);

@@ -13,7 +13,7 @@ import {
   success,
   wireSet,
 } from '../../session/fixtures.ts';
-import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/clock.ts';
 import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';

@@ -16,7 +16,7 @@ import {
 } from '../../../src/page/uid2/precedence.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
 import { wireSet } from '../../session/fixtures.ts';
-import { DAY, MINUTE, START } from '../../support/fixtures.ts';
+import { DAY, MINUTE, START } from '../../support/clock.ts';
 
 const OLDER = START - 10 * MINUTE;
 const NEWER = START - 5 * MINUTE;

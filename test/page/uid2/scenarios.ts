@@ -7,7 +7,7 @@
 
 import { expect } from 'vitest';
 import { answersPlain, answersSealed, type Service, success, wireSet } from '../../session/fixtures.ts';
-import { DAY, HOUR, MINUTE } from '../../support/fixtures.ts';
+import { DAY, HOUR, MINUTE } from '../../support/clock.ts';
 import { cookie, KEY, newSet, putCookie, setCookie } from './fixtures.ts';
 
 /** The global as a page sees it: also members that the drop-in does not have. */

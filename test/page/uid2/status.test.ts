@@ -11,7 +11,7 @@ import {
   needsLogin,
   statusBetween,
 } from '../../../src/page/uid2/status.ts';
-import { DAY, START } from '../../support/fixtures.ts';
+import { DAY, START } from '../../support/clock.ts';
 
 const known = (condition: Condition, token?: string): Known => ({ condition, token });
 
