@@ -34,6 +34,7 @@ const built = [
   'test/docs/{site,start}.test.ts',
 ];
 
+// Threads start faster than processes, which the tests of databases and browsers use.
 const project = (
   name: string,
   include: string[],
@@ -75,10 +76,11 @@ export default defineConfig({
     },
     projects: [
       project('node', ['test/**/*.test.ts'], {
+        pool: 'threads',
         exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
       }),
-      project('page', page, { environment: 'happy-dom', setupFiles: ['fake-indexeddb/auto'] }),
-      project('model', simulated, { env: { MODEL_SHARE: '0.05' } }),
+      project('page', page, { pool: 'threads', environment: 'happy-dom', setupFiles: ['fake-indexeddb/auto'] }),
+      project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.5', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
