@@ -12,7 +12,7 @@ import { refreshSet, retryAfterOf } from './browser/refresh-request.ts';
 import type { createTabs } from './browser/tabs.ts';
 import { explain } from './explain/entry.ts';
 import type { Plan } from './rules/page.ts';
-import { type Change, isSameSet, type Lease, type SessionRecord } from './rules/record.ts';
+import { type Change, isSameSet, type SessionRecord } from './rules/record.ts';
 import {
   attemptAnswered,
   attemptClaimed,
@@ -41,8 +41,8 @@ export interface AttemptContext {
 /** How an attempt ended. Without members: its outcome was applied or came too late, or it is too early to ask the service again. */
 export interface Outcome {
   readonly error?: TokenError;
-  /** The lease that another tab has. */
-  readonly otherLease?: Lease;
+  /** The lease that another tab has, by its id. */
+  readonly otherLeaseId?: number;
   /** `provide` said that nobody is signed in. */
   readonly isNobody?: boolean;
 }
@@ -71,7 +71,7 @@ export async function runAttempt(
   });
   // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
-  if (holder !== lease) return holder && isLeased(claimed, now(), isLocked) ? { otherLease: holder } : {};
+  if (holder !== lease) return holder && isLeased(claimed, now(), isLocked) ? { otherLeaseId: holder.id } : {};
   const { change, ...outcome } = await ask(context, plan, claimed.set, signal).then(
     (found): Outcome & { readonly change?: Change } =>
       found === 'aborted'

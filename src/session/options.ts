@@ -63,7 +63,10 @@ export function userHashOf({ baseUrl, name }: Settings, label: unknown): string 
   return hashUser(label, `${baseUrl} ${name}`);
 }
 
-/** The user, hashed, that the options of a call name. In every build, because without its label a set would be stored as anybody's. */
+/**
+ * Hash the user that the options of a call name. They are checked in every build: if a wrong argument were ignored, one user's set
+ * would be stored as another's.
+ */
 export function userOf(
   settings: Settings,
   given: { readonly user?: string | undefined } | undefined,

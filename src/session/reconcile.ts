@@ -159,8 +159,8 @@ function startAttempt(core: Core, plan: Plan): void {
 }
 
 /** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(core: Core, plan: Plan, { error, otherLease, isNobody }: Outcome): void {
-  core.otherLease = otherLease;
+function noteOutcome(core: Core, plan: Plan, { error, otherLeaseId, isNobody }: Outcome): void {
+  core.otherLeaseId = otherLeaseId;
   if (isNobody) core.provideResult = 'nobody';
   if (!error) return;
   const isEmitted = isRefusal(plan, error) || !attemptError(core);
@@ -189,7 +189,7 @@ export function wake(core: Core): void {
   core.isAway = false;
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
-  core.otherLease = undefined;
+  core.otherLeaseId = undefined;
   if (!isActive(core)) return;
   void readAgain(core);
   const soon = wokeUp(now + Math.random() * WAKE_SPREAD_MS);

@@ -53,7 +53,7 @@ function factsOf(view: View, page: Page, now: number): Facts {
   const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
   const at = serviceTime(record, now);
   const { lease } = record;
-  const isWaiting = lease && lease.id === page.otherLease?.id && isLeased(record, now, false);
+  const isWaiting = lease && lease.id === page.otherLeaseId && isLeased(record, now, false);
   return {
     record,
     isForeign,

@@ -5,7 +5,7 @@
 
 import { TokenError } from '../../token/errors.ts';
 import type { Phase } from '../../token/phase.ts';
-import { isSameSet, type Lease, type SessionRecord, type WaitReason } from './record.ts';
+import { isSameSet, type SessionRecord, type WaitReason } from './record.ts';
 
 /** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
 export type NeedReason = 'empty' | 'ended' | 'refused';
@@ -52,8 +52,8 @@ export interface Page {
    * refused the set that was held back after an opt-out. `failed`: its last call failed.
    */
   provideResult: 'nobody' | 'failed' | undefined;
-  /** The lease of another tab that was in the way of this page's attempt: the page waits as long as that tab has it. */
-  otherLease: Lease | undefined;
+  /** The lease of another tab that has stopped an attempt of this page, by its id: the page waits as long as that tab has it. */
+  otherLeaseId: number | undefined;
   /** Where the current set came from, for the next `token` event. */
   cause: Cause;
   /** The last failure; absent once the record has another set, or none. */

@@ -87,7 +87,7 @@ describe('every decision', () => {
     always(({ due }, { record }, page, now, isExplicit) => {
       if (!due || isExplicit) return;
       expect(currentRetry(record, now)?.waitUntil ?? 0).toBeLessThanOrEqual(now);
-      if (page.otherLease && page.otherLease.id === record.lease?.id) expect(isLeased(record, now, false)).toBe(false);
+      if (record.lease && record.lease.id === page.otherLeaseId) expect(isLeased(record, now, false)).toBe(false);
     });
   });
 

@@ -148,7 +148,7 @@ describe('the next step', () => {
   const dueAt = refreshes('refresh_from', REFRESH_AT);
   const expires = step('expire', 'expires', EXPIRES_AT);
   const lease = leaseOf(DUE, { ms: 7 });
-  const otherTab = page({ otherLease: lease });
+  const otherTab = page({ otherLeaseId: lease.id });
   const until = (reason: RetryState['reason'], waitUntil = DUE + 7) => waiting({ reason, waitUntil });
   const bareUntil7 = { ...until('refused'), set: undefined };
   const notANumber = until('back_off', Number.NaN);
@@ -229,7 +229,7 @@ describe('the attempt that starts now', () => {
   const provideNow = (need: NeedReason): Plan => ({ kind: 'provide', need, isExplicit: true });
   const refreshNow: Plan = { ...REFRESH, isExplicit: true };
   const lease = leaseOf(DUE);
-  const busy = page({ hiddenAt: FRESH, otherLease: lease });
+  const busy = page({ hiddenAt: FRESH, otherLeaseId: lease.id });
   test.each<Case<Plan | undefined>>([
     ['refreshes a fresh set', record(), page(), FRESH, refreshNow],
     ['refreshes a set that was refused', usedUp, page(), DUE, refreshNow],
@@ -261,7 +261,13 @@ describe('what the session, and a caller of getToken, waits for', () => {
     ['a refresh in progress', record(), refreshing, STALE, ['refresh', true]],
     ['`provide` that is called now', bare(), provides, DUE, ['provide', true]],
     ['`provide` in progress', bare(), providing, DUE, ['provide', true]],
-    ['another tab', record({ lease: leaseOf(STALE) }), page({ otherLease: leaseOf(STALE) }), STALE, [undefined, true]],
+    [
+      'another tab',
+      record({ lease: leaseOf(STALE) }),
+      page({ otherLeaseId: leaseOf(STALE).id }),
+      STALE,
+      [undefined, true],
+    ],
     ['a page that woke up', waiting({ waitUntil: STALE + 1, reason: 'woken' }), page(), STALE, [undefined, true]],
     ['no pause', waiting({ waitUntil: STALE + 1 }), page(), STALE, [undefined, false]],
     ['nothing, where nobody can be asked', bare(), page(), DUE, [undefined, false]],
@@ -283,7 +289,7 @@ describe('when to decide again', () => {
     [
       'when the wait for another tab is over',
       record({ lease: leaseOf(FRESH) }),
-      page({ otherLease: leaseOf(FRESH) }),
+      page({ otherLeaseId: leaseOf(FRESH).id }),
       FRESH,
       FRESH + 12_000,
     ],

@@ -101,7 +101,7 @@ export function page(change: Partial<Page> = {}): Page {
     callers: 0,
     attempt: undefined,
     provideResult: undefined,
-    otherLease: undefined,
+    otherLeaseId: undefined,
     cause: 'load',
     lastError: undefined,
     emitted: {},
@@ -275,7 +275,7 @@ export const pages: fc.Arbitrary<Page> = fc
         .map(([plan, startedAt, generation]) => attemptOf(plan, startedAt, generation)),
     ),
     provideResult: fc.constantFrom(undefined, undefined, 'nobody', 'failed'),
-    otherLease: optional(leases),
+    otherLeaseId: optional(fc.nat({ max: 2 })),
     cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),
     lastError: fc.constantFrom(undefined, failure(503), failure(400)),
     emitted: fc.record({
