@@ -79,7 +79,11 @@ export default defineConfig({
         pool: 'threads',
         exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
       }),
-      project('page', page, { pool: 'threads', environment: 'happy-dom', setupFiles: ['fake-indexeddb/auto'] }),
+      project('page', page, {
+        pool: 'threads',
+        environment: 'happy-dom',
+        setupFiles: ['fake-indexeddb/auto', 'test/support/own-channels.ts'],
+      }),
       project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),
       project('chromium', chromium, inBrowsers),

@@ -201,6 +201,47 @@ test('a page without a bundler imports the files unchanged, from a path like tha
   await expectRotation(await openPage(`${site.origin}/`));
 });
 
+test('an Angular app, with `async` compiled away for zone.js as its tools do: the recipe of docs/guide/frameworks.md keeps the zone stable', async () => {
+  const { baseUrl, handler } = await startOperator(15);
+  const [, recipe] = /## Angular\n\n```ts\n(.*?)```/s.exec(await readFile(`${root}docs/guide/frameworks.md`, 'utf8'))!;
+  const source = `
+    import 'zone.js';
+    import { createEnvironmentInjector, runInInjectionContext, ɵINJECTOR_SCOPE } from '@angular/core';
+    const [baseUrl, provide] = ['${baseUrl}', () => fetch('/token', { method: 'POST' }).then((answer) => answer.json())];
+    ${recipe}
+    const zone = (window.zone = new NgZone({}));
+    const providers = [{ provide: NgZone, useValue: zone }, { provide: ɵINJECTOR_SCOPE, useValue: 'root' }];
+    const app = createEnvironmentInjector(providers, null);
+    window.token = zone.run(() => runInInjectionContext(app, injectToken));
+    window.changes = 0;
+    zone.onMicrotaskEmpty.subscribe(() => window.changes++);
+    const inside = zone.run(() => createSession({ baseUrl, provide, name: 'inside' }));
+    window.closeInside = () => zone.run(() => inside.close());
+    window.stored = inside.getToken().then(() => inside.state.persistence);
+  `;
+  const { build } = await import('esbuild');
+  const bundle = await build({
+    stdin: { contents: source, loader: 'ts', resolveDir: user.folder },
+    bundle: true,
+    write: false,
+    nodePaths: [`${root}test/consumers/node_modules`],
+    supported: { 'async-await': false, 'async-generator': false },
+    logLevel: 'error',
+  });
+  const site = await serveSite({
+    '/': '<!doctype html><title>page</title><script src="/app.js"></script>',
+    '/app.js': () => new Response(bundle.outputFiles[0]!.text, { headers: { 'content-type': 'text/javascript' } }),
+    '/token': handler,
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.waitForFunction('token() && changes');
+  // A session inside the zone works, but its timer keeps the zone unstable.
+  expect(await page.evaluate('stored')).toBe('indexeddb');
+  expect(await page.evaluate('zone.hasPendingMacrotasks')).toBe(true);
+  await page.evaluate('closeInside()');
+  await page.waitForFunction('zone.isStable && !zone.hasPendingMacrotasks');
+});
+
 test('a server that renders imports the package, and no global changes', async () => {
   const source = `
     const before = Object.getOwnPropertyNames(globalThis).sort().join();

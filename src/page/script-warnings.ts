@@ -5,6 +5,7 @@
 
 import { warn } from '../session/explain/warnings.ts';
 import type { SessionOptions } from '../session/index.ts';
+import { ownMembers } from '../token/checks.ts';
 
 /** Every option of `createSession`, with its attribute of the tag, without `data-`, if there is one. */
 const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
@@ -54,11 +55,29 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
   else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
 }
 
-/** Warn that the global already exists: the file, or another version of it, was loaded before. */
-export function warnOfSecondTag(): void {
-  warn(
-    'script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag are ignored; remove one of the tags',
-  );
+/**
+ * Warn that the global already exists: the file, or another version of it, was loaded before.
+ *
+ * @param user  `data-user` of the tag. The tag of a page that a router has loaded into the document has it.
+ */
+export function warnOfSecondTag(user: string | undefined): void {
+  if (user === undefined)
+    warn(
+      'script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
+    );
+}
+
+/** Warn, once the page has loaded, that it has no session and that no attribute asks for one. A tag manager may have removed them. */
+export function warnUnlessSession(tag: HTMLScriptElement | undefined, session: () => unknown): void {
+  if (!tag || tag.getAttributeNames().some((name) => name.startsWith('data-'))) return;
+  const check = () => {
+    if (!session())
+      warn(
+        'script tag: there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
+      );
+  };
+  if (document.readyState === 'complete') setTimeout(check);
+  else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));
 }
 
 /** Warn that a pushed function failed because there is no session. */

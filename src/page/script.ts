@@ -24,7 +24,7 @@ import { ownMembers } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
-import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
+import { checkTag, warnOfNoSession, warnOfSecondTag, warnUnlessSession } from './script-warnings.ts';
 
 /**
  * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
@@ -61,9 +61,10 @@ const report = (thrown: unknown) => {
   else throw thrown;
 };
 
-const createTessera = (): Tessera => {
+const createTessera = (user: string | undefined): Tessera => {
   const tessera: Tessera = {
     version,
+    user,
     isTokenError,
     createSession: (options) => {
       const session = createSession(options);
@@ -78,20 +79,29 @@ const createTessera = (): Tessera => {
   return tessera;
 };
 
+/** The document may outlive the page (Turbo, pjax): the tag of a later page names the user whom that page was rendered for. */
+const followTag = (tessera: Tessera, user: string | undefined) => {
+  const { session } = tessera;
+  if (user === undefined || user === tessera.user) return;
+  tessera.user = user;
+  if (user) void session?.signIn({ user });
+  else void session?.clear();
+};
+
 const install = () => {
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first one.
   const isSecond = !isQueue && typeof before?.createSession === 'function';
+  const { baseUrl, name, provide, user, debug } = ownMembers<DOMStringMap>(scriptTag?.dataset);
   if (isDevelopment) {
     // A module cannot read its tag: warn about `type="module"` even if the file is already loaded.
-    if (isSecond && scriptTag) warnOfSecondTag();
+    if (isSecond && scriptTag) warnOfSecondTag(user);
     else checkTag(scriptTag);
   }
-  if (isSecond) return;
-  const tessera = createTessera();
+  if (isSecond) return followTag(before, user);
+  const tessera = createTessera(user);
   window.tessera = tessera;
-  const { baseUrl, name, provide, user, debug } = ownMembers<DOMStringMap>(scriptTag?.dataset);
   try {
     // A page that is rendered for nobody has an empty label.
     if (baseUrl)
@@ -106,6 +116,7 @@ const install = () => {
     // Run the calls that the page has queued even if an attribute is invalid.
     run(tessera, isQueue ? before : []);
   }
+  if (isDevelopment) warnUnlessSession(scriptTag, () => tessera.session);
 };
 
 install();

@@ -39,7 +39,7 @@ export interface Core extends Page, AttemptContext {
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
 const WAKE_SPREAD_MS = 2_000;
 
-/** A page that was hidden for no longer than this has missed no message, ms. */
+/** A page that was hidden or left for no longer than this has missed no message, or is still leaving, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /** Change what only this page knows. */
@@ -48,15 +48,21 @@ export function setPage(core: Page, change: Partial<Page>): void {
 }
 
 /**
- * Notice that the page has been hidden or shown: a webview may do either without an event.
+ * Notice that the page has been hidden or shown: a webview may do either without an event. A page may also stay after it has been
+ * left (a download, another app): it has done so if it is still visible and calls the session a while later.
  *
  * @returns whether it is visible.
  */
 function noticeVisibility(core: Core): boolean {
   const isVisible = isPageVisible();
   if (!isVisible) core.hiddenAt ||= core.now();
-  else if (core.hiddenAt && !core.isAway) wake(core);
+  else if (core.hiddenAt && (!core.isAway || wasAbsent(core))) wake(core);
   return isVisible;
+}
+
+/** Tell whether the page was hidden or left so long ago that it may have missed messages. */
+function wasAbsent({ hiddenAt, now }: Core): boolean {
+  return hiddenAt > 0 && Math.abs(now() - hiddenAt) > SHORT_ABSENCE_MS;
 }
 
 export function decideNow(core: Core, isExplicit?: boolean): Decision {
@@ -176,6 +182,12 @@ export async function readAgain(core: Core): Promise<void> {
   reconcile(core);
 }
 
+/** The page shows a sign of life. One that has been left stays after all. */
+export function check(core: Core): void {
+  if (core.isAway && isPageVisible()) wake(core);
+  else reconcile(core);
+}
+
 /** The page is shown, restored, thawed or online again: it tries again soon. */
 export function wake(core: Core): void {
   const { records } = core;
@@ -184,8 +196,7 @@ export function wake(core: Core): void {
   if (core.isAway) core.tabs.notify();
   // A browser may suspend a hidden page without an event, and the page then misses messages. The clock of the host, or one that has
   // followed another page, may have gone back meanwhile.
-  const wasHidden = core.hiddenAt > 0 && Math.abs(now - core.hiddenAt) > SHORT_ABSENCE_MS;
-  if (core.isAway || wasHidden) records.loseTrack();
+  if (core.isAway || wasAbsent(core)) records.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
@@ -201,6 +212,7 @@ export function wake(core: Core): void {
 export function leave(core: Core): void {
   core.records.loseTrack();
   core.isAway = true;
+  core.hiddenAt ||= core.now();
   void disconnect(core);
 }
 

@@ -17,6 +17,7 @@ import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import {
   type Core,
+  check,
   decideNow,
   disconnect,
   leave,
@@ -127,7 +128,7 @@ function createCore(options: SessionOptions): Core {
     }),
     tabs: createTabs(name, () => void readAgain(core)),
     pageWatch: watchPage(now, {
-      onCheck: () => reconcile(core),
+      onCheck: () => check(core),
       onWake: () => wake(core),
       onLeave: () => leave(core),
     }),

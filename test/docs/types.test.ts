@@ -109,7 +109,9 @@ describe('code of the documentation', () => {
 });
 
 describe('HTML of the documentation', () => {
-  const ATTRIBUTES = ['data-base-url', 'data-name', 'data-provide', 'data-debug', 'data-product'];
+  const ATTRIBUTES = ['base-url', 'name', 'user', 'provide', 'debug', 'product', 'turbo-track'].map(
+    (name) => `data-${name}`,
+  );
 
   test.each(html.map((block) => [placeOf(block), block] as const))(
     '%s is well-formed, and its tags exist',

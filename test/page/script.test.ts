@@ -107,6 +107,21 @@ describe('the global', () => {
   });
 });
 
+test('the script that docs/guide/frameworks.md gives for tag managers adds the file and creates one session, however often it runs', async () => {
+  const calls = network(() => Response.json(success(8)));
+  const [, code] = /## Tag managers.*?<script>(.*?)<\/script>/s.exec(readFileSync('docs/guide/frameworks.md', 'utf8'))!;
+  const added: string[] = [];
+  vi.spyOn(document.head, 'append').mockImplementation((node) => void added.push((node as HTMLScriptElement).src));
+  const runTag = new Function(code!.replaceAll('https://operator.example', BASE_URL));
+  runTag();
+  const { session } = await load();
+  runTag();
+  expect(await session!.getToken()).toBe('advertising-8');
+  expect(window.tessera!.session).toBe(session);
+  expect([calls.length, added.length]).toEqual([1, 2]);
+  expect(added[0]).toMatch(/\/tessera.js$/);
+});
+
 describe('DOM clobbering', () => {
   test('an element named currentScript does not supply attributes', async () => {
     const image = document.createElement('img');
@@ -254,6 +269,25 @@ describe('a session by attributes', () => {
     const { session } = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': '' });
     await session!.ready;
     expect(session!.advertisingToken).toBeUndefined();
+  });
+
+  test('the tag of a later page in the same document ends the former user’s set at once if its data-user is another', async () => {
+    const calls = network(() => Response.json(success(8)));
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' };
+    const { session } = await load({ ...attributes, 'data-user': 'account-a' });
+    await session!.setTokens(wireSet(1), { user: 'account-a' });
+    calls.length = 0;
+    await load({ ...attributes, 'data-user': 'account-a' });
+    expect(session!.advertisingToken).toBe('advertising-1');
+    const tessera = await load({ ...attributes, 'data-user': 'account-b' });
+    expect(session!.advertisingToken).toBeUndefined();
+    await until(() => session!.advertisingToken === 'advertising-8');
+    await load({ ...attributes, 'data-user': 'account-b' });
+    expect(session!.advertisingToken).toBe('advertising-8');
+    expect(calls).toHaveLength(1);
+    await load({ ...attributes, 'data-user': '' });
+    expect(session!.advertisingToken).toBeUndefined();
+    expect(tessera.session).toBe(session);
   });
 
   test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {
@@ -451,9 +485,30 @@ describe('the development build warns about a tag', () => {
     await load({ 'data-base-url': 'https://other.example', 'data-usr': 'a' });
     expect(warn.mock.calls).toEqual([
       [
-        '[tessera] script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag are ignored; remove one of the tags',
+        '[tessera] script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
       ],
     ]);
+  });
+
+  test('for another page in the same document, with its data-user', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name };
+    await load({ ...attributes, 'data-user': 'account-a' });
+    await load({ ...attributes, 'data-user': 'account-b' });
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ['no attribute, on a page without a session', {}, false, 1],
+    ['no attribute, on a page that creates a session in code', {}, true, 0],
+    ['an attribute, on a page without a session', { 'data-debug': '' }, false, 0],
+  ])('with %s', async (_, attributes, isCreated, times) => {
+    const tessera = await load(attributes);
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    if (isCreated) tessera.createSession({ baseUrl: BASE_URL, name });
+    await advance(1);
+    expect(warn).toHaveBeenCalledTimes(times);
+    if (times) expect(warn.mock.lastCall).toEqual([expect.stringContaining('there is no session: add data-base-url')]);
   });
 
   test('with a wrong data-base-url, whose pushed call needs the session', async () => {

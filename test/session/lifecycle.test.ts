@@ -209,6 +209,42 @@ test('hiding and showing a page 100 times emits no event if nothing changed', as
   close();
 });
 
+describe('a page that stays after `pagehide`', () => {
+  test.each([
+    [
+      '`pageshow` without a restored page',
+      () => window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false })),
+    ],
+    ['a change of its visibility', () => dispatch('visibilitychange')],
+    ['a focus', () => dispatch('focus')],
+  ])('continues at %s: it reads the store, refreshes when due, and hears other tabs', async (_, show) => {
+    const { session, store, serve, open, advance, settle, close } = await openLoaded({ name: 'stays' });
+    dispatch('pagehide');
+    await settle();
+    show();
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-1');
+    serve(rotate);
+    await advance(16 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    await open({ store, name: 'stays' }).session.clear();
+    await until(() => !session.advertisingToken);
+    close();
+  });
+
+  test('continues when it calls the session, unless it has only just been left', async () => {
+    const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
+    const { session, advance, settle, close } = await openLoaded();
+    dispatch('pagehide');
+    expect(session.advertisingToken).toBeUndefined();
+    await settle();
+    expect(closed).toHaveBeenCalledOnce();
+    await advance(3_000);
+    expect(await session.getToken()).toBe('advertising-1');
+    close();
+  });
+});
+
 test('a page that is shown again without an event returns no token until it has read the store', async () => {
   const { session, store, settle, close } = await openLoaded();
   setVisible(false);

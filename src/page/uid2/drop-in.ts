@@ -87,8 +87,11 @@ export function followPlaces(dropIn: DropIn): boolean {
 /** Emit what has changed since the last time. */
 const announce = (dropIn: DropIn, state: Started): void => {
   const { reported: before, callbacks } = dropIn;
-  const { isInvalid } = state;
+  const { isInvalid, session } = state;
   const now = knownNow(dropIn);
+  // The token has expired while a refresh is in progress, of any tab: its result follows.
+  const isRefreshing = ['in_progress', 'other_tab'].includes(`${session.state.next?.reason}`);
+  if (before && now.condition === 'expired' && isRefreshing) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;

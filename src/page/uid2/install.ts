@@ -9,7 +9,7 @@ import { createCallbacks } from './callbacks.ts';
 import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
-import { isAvailable, type Known, needsLogin } from './status.ts';
+import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
@@ -58,7 +58,11 @@ const refuse = (): Promise<never> => Promise.reject(new TypeError('generate on y
 const createMethods = (dropIn: DropIn): Uid2 => {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
-  const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
+  /** Look at the places first: a server may have set the cookie. */
+  const whenStarted = <T>(read: (known: Known) => T) => {
+    followPlaces(dropIn);
+    return isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined;
+  };
   const getIdentity = () => {
     followPlaces(dropIn);
     return identityOf(dropIn);
@@ -93,7 +97,7 @@ const createMethods = (dropIn: DropIn): Uid2 => {
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
     isLoginRequired: () => whenStarted(needsLogin),
-    isIdentityAvailable: () => whenStarted(isAvailable),
+    isIdentityAvailable: () => whenStarted((known) => !needsLogin(known)),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
     isInitComplete: () => !!dropIn.reported,
     disconnect: () => disconnect(dropIn),

@@ -257,7 +257,7 @@ describe('init', () => {
     sdk.init({ identity: newSet(3, Date.now() + 1) });
     await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-3');
-    expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
+    expect(events().slice(3)).toEqual(['InitCompleted advertising-3', 'IdentityUpdated advertising-3']);
   });
 
   test('the newer identity of a second call is in force at once', async () => {
@@ -324,7 +324,7 @@ describe('the life of an identity', () => {
     await fixture.advance(15 * MINUTE);
     expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
     expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, false, undefined]);
-    expect(sdk.isIdentityAvailable()).toBe(false);
+    expect(sdk.isIdentityAvailable()).toBe(true);
     // The next page knows it too, before its record is read.
     fixture.serve(hangs);
     nextPage().init({ baseUrl: BASE_URL, identity: wireSet(5) });
@@ -556,6 +556,28 @@ describe('the cookie', () => {
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-9');
+  });
+
+  test.each([
+    ['isLoginRequired', false],
+    ['isIdentityAvailable', true],
+    ['getAdvertisingTokenAsync', 'advertising-9'],
+    ['getAdvertisingToken', 'advertising-9'],
+  ] as const)(
+    'set by a server while the page is open counts, whichever method looks first: %s',
+    async (method, expected) => {
+      load().init({ baseUrl: BASE_URL, useCookie: true });
+      await complete();
+      putCookie(newSet(9, Date.now() + MINUTE));
+      expect(await sdk[method]()).toBe(expected);
+    },
+  );
+
+  test('set to an opt-out by a server while the page is open counts', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    putCookie({ status: 'optout', identity_expires: Date.now() + DAY, refresh_expires: Date.now() + DAY });
+    expect(sdk.hasOptedOut()).toBe(true);
   });
 
   test('written as a copy never outranks the record, and replaces it if it was lost', async () => {

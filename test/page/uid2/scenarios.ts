@@ -253,6 +253,28 @@ const shared: Record<string, Scenario> = {
     },
     ...same([1, 'advertising-2']),
   },
+  'token-expires-while-refreshing': {
+    what: 'the token expires on an open page as its refresh starts: what the callbacks receive',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const identity = wireSet(1);
+      await signedIn(world, { ...identity, refresh_from: identity.identity_expires }, { ...OPTIONS, callback });
+      await world.advance(61 * MINUTE);
+      return [statuses, world.events.slice(2)];
+    },
+    ...same([[0, 1], ['IdentityUpdated advertising-2']]),
+  },
+  'available-after-opt-out': {
+    what: 'what is said of an identity that has opted out',
+    run: async (world) => {
+      world.serve(answersSealed({ status: 'optout' }));
+      const sdk = await signedIn(world);
+      await world.advance(16 * MINUTE);
+      return [sdk.hasOptedOut(), sdk.isIdentityAvailable(), sdk.isLoginRequired()];
+    },
+    ...same([true, true, false]),
+  },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
     run: async (world) => {
@@ -315,6 +337,48 @@ const different: Record<string, Scenario> = {
     },
     here: [NO_TOKEN, []],
     former: [expect.any(String), expect.arrayContaining(['other.example'])],
+  },
+  'cookie-before-init': {
+    what: 'getAdvertisingToken before init, where a cookie holds an identity',
+    run: async (world) => {
+      putCookie(wireSet(1));
+      return world.load().getAdvertisingToken();
+    },
+    here: NO_TOKEN,
+    former: 'advertising-1',
+  },
+  'later-page-without-init': {
+    what: 'a page that does not call init, of a site whose earlier page called it with useCookie before the SDK was replaced',
+    run: async (world) => {
+      putCookie(SHARED, '__uid_2_config');
+      putCookie(wireSet(1));
+      const sdk = world.load();
+      await world.settle();
+      return sdk.isLoginRequired();
+    },
+    here: undefined,
+    former: false,
+  },
+  'cookie-after-logout': {
+    what: 'disconnect with cookieDomain: the cookie after it',
+    run: async (world) => {
+      const sdk = await signedIn(world, wireSet(1), { ...SHARED, cookieDomain: location.hostname });
+      sdk.disconnect();
+      await world.settle();
+      return cookie()?.status;
+    },
+    here: 'logout',
+    former: undefined,
+  },
+  'refresh-address': {
+    what: 'the query of the refresh address',
+    run: async (world) => {
+      await signedIn(world);
+      await world.advance(16 * MINUTE);
+      return new URL(world.sent[0]!.url).searchParams.has('client');
+    },
+    here: false,
+    former: true,
   },
   'client-side-generation': {
     what: 'setIdentityFromEmail, before a request is made',
