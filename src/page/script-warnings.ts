@@ -3,8 +3,9 @@
  * production build contains none of this.
  */
 
+import { lettersOf, nearest } from '../session/explain/nearest.ts';
 import { warn } from '../session/explain/warnings.ts';
-import type { SessionOptions } from '../session/index.ts';
+import type { Session, SessionOptions } from '../session/index.ts';
 import { ownMembers } from '../token/checks.ts';
 
 /** Every option of `createSession`, with its attribute of the tag, without `data-`, if there is one. */
@@ -35,6 +36,14 @@ const attributes = () => Object.values(OPTIONS).filter((attribute) => attribute 
 const FOREIGN =
   /^(cfasync|rocket|nscript|nimg|no-|minify|wp-|pagespeed|turbo|turbolinks|pjax|astro|n-head|hid|vmid|rh$|react|v-|svelte|href|precedence|vite|cookie|category|categories|consent-|ot-|optanon|cmp-|usercentrics|uc-|borlabs|src$|type$|service$|purposes$|test|cy$|qa$|gtm|ga-)/;
 
+/** Something has been said about this tag. */
+let hasWarned = false;
+
+function say(text: string): void {
+  hasWarned = true;
+  warn(`script tag: ${text}`);
+}
+
 /**
  * Warn about a tag.
  *
@@ -42,17 +51,17 @@ const FOREIGN =
  */
 export function checkTag(tag: HTMLScriptElement | undefined): void {
   const module = tag ? null : globalThis.document?.querySelector('script[type="module"][src*="tessera"]');
-  if (module) warn('script tag: type="module" hides the tag from the script, so its attributes are ignored: remove it');
+  if (module) say('type="module" hides the tag from the script, so its attributes are ignored: remove it');
   if (!tag) return;
   const given = tag.getAttributeNames().flatMap((name) => (name.startsWith('data-') ? name.slice(5) : []));
   for (const name of given) {
     const fault = attributeFault(name);
-    if (fault) warn(`script tag: data-${name} is unknown${fault}`);
+    if (fault) say(`data-${name} is unknown${fault}`);
   }
   const needing = given.find((name) => attributes().includes(name));
   if (given.includes('base-url') && !tag.dataset['baseUrl'])
-    warn('script tag: data-base-url is empty, so there is no session: expected the https URL of the operator');
-  else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
+    say('data-base-url is empty, so there is no session: expected the https URL of the operator');
+  else if (needing && !tag.dataset['baseUrl']) say(`data-${needing} has no effect without data-base-url`);
 }
 
 /**
@@ -62,19 +71,28 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
  */
 export function warnOfSecondTag(user: string | undefined): void {
   if (user === undefined)
-    warn(
-      'script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
+    say(
+      'Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
     );
 }
 
-/** Warn, once the page has loaded, that it has no session and that no attribute asks for one. A tag manager may have removed them. */
-export function warnUnlessSession(tag: HTMLScriptElement | undefined, session: () => unknown): void {
-  if (!tag || tag.getAttributeNames().some((name) => name.startsWith('data-'))) return;
-  const check = () => {
-    if (!session())
-      warn(
-        'script tag: there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
+/**
+ * Warn, once the page has loaded, that it has no session (a tag manager may have removed the attributes), or that nothing will ask for
+ * a token set. Says nothing if another warning has named a reason.
+ */
+export function checkPage(tag: HTMLScriptElement | undefined, session: () => Session | undefined): void {
+  if (!tag) return;
+  const check = async () => {
+    const open = session();
+    await open?.ready;
+    if (hasWarned) return;
+    const { baseUrl, provide } = tag.dataset;
+    if (!open)
+      say(
+        'there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
+    else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'page')
+      say('there is no token set, and no data-provide: add it, or call setTokens');
   };
   if (document.readyState === 'complete') setTimeout(check);
   else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));
@@ -86,7 +104,7 @@ export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
     tag?.dataset['baseUrl'] === undefined
       ? 'add data-base-url to the tag, or call createSession first'
       : 'the attributes of the tag are wrong, as another message says';
-  warn(`script tag: a pushed function threw, and there is no tessera.session: ${remedy}`);
+  say(`a pushed function threw, and there is no tessera.session: ${remedy}`);
 }
 
 /** Return what to do about an attribute; undefined if it is known or belongs to another tool. */
@@ -94,31 +112,10 @@ function attributeFault(name: string): string | undefined {
   if (attributes().includes(name)) return undefined;
   if (Object.entries(OPTIONS).some(([option, attribute]) => !attribute && option.toLowerCase() === lettersOf(name)))
     return ': this option has no attribute; leave out data-base-url and pass it to tessera.createSession';
-  const nearest = attributes().find((known) => isNear(name, known));
-  if (nearest) return `; did you mean data-${nearest}?`;
+  const near = nearest(name, attributes());
+  if (near) return `; did you mean data-${near}?`;
   if (FOREIGN.test(name)) return undefined;
   return `, expected one of ${attributes()
     .map((known) => `data-${known}`)
     .join(', ')}`;
-}
-
-/** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or a longer form of it. */
-function isNear(name: string, known: string): boolean {
-  const [one, other] = [lettersOf(name), lettersOf(known)];
-  if (one.length > 2 && (other.startsWith(one) || other.endsWith(one))) return true;
-  return one.startsWith(other) || distance(one, other) <= Math.max(1, Math.floor(other.length / 3));
-}
-
-const lettersOf = (name: string): string => name.replace(/\W|_/g, '');
-
-/** Count the letters to insert, delete or replace to turn one word into the other (Levenshtein). */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [i, letter] of [...one].entries()) {
-    const next = [i + 1];
-    for (const [j, expected] of [...other].entries())
-      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === expected ? 0 : 1)));
-    row = next;
-  }
-  return row[other.length]!;
 }

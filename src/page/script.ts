@@ -24,7 +24,7 @@ import { ownMembers } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
-import { checkTag, warnOfNoSession, warnOfSecondTag, warnUnlessSession } from './script-warnings.ts';
+import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
 /**
  * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
@@ -50,15 +50,17 @@ const repeatEvents = (session: Session) => {
 
 /** Run the page's calls in order. One that throws or rejects does not stop the others. */
 const run = (tessera: Tessera, calls: TesseraCall[]) => {
-  // Without `reportError` (Chrome 94) the rejection itself appears in the console.
-  for (const call of calls) (async () => call(tessera))().catch(isDevelopment ? report : globalThis.reportError);
-};
-
-/** Report what a call of the page threw. A missing session may be the reason. For the development build. */
-const report = (thrown: unknown) => {
-  if (!window.tessera?.session) warnOfNoSession(scriptTag);
-  if (globalThis.reportError) globalThis.reportError(thrown);
-  else throw thrown;
+  for (const call of calls)
+    (async () => call(tessera))()
+      .catch((thrown) => {
+        // The exception itself only says that something is undefined.
+        if (!tessera.session)
+          if (isDevelopment) warnOfNoSession(scriptTag);
+          else console.warn('tessera: no session: check data-base-url');
+        throw thrown;
+      })
+      // Without `reportError` (Chrome 94) the rejection itself appears in the console.
+      .catch(globalThis.reportError);
 };
 
 const createTessera = (user: string | undefined): Tessera => {
@@ -116,7 +118,7 @@ const install = () => {
     // Run the calls that the page has queued even if an attribute is invalid.
     run(tessera, isQueue ? before : []);
   }
-  if (isDevelopment) warnUnlessSession(scriptTag, () => tessera.session);
+  if (isDevelopment) checkPage(scriptTag, () => tessera.session);
 };
 
 install();

@@ -79,7 +79,6 @@ export async function runAttempt(
         : { change: attemptAnswered(claimed, plan, found, user, pause, now()), isNobody: !found.result },
     (thrown) => {
       const error = errorOf(plan, thrown);
-      if (explain && plan.kind === 'provide') explain.warnIfNoSet('provide', error);
       return { change: attemptFailed(plan, error, pause, now()), error };
     },
   );
@@ -112,7 +111,7 @@ async function ask(
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.
   if (ok === false && status > 0) throw provideError(given, true);
   const isNobody = given === null || given === undefined || status === 204;
-  return { result: isNobody ? undefined : (explain?.parseAnswer ?? parsePlainAnswer)(given) };
+  return { result: isNobody ? undefined : (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
 }
 
 /** A response of the publisher's server, or an object that looks like one. */

@@ -61,11 +61,10 @@ export function askConsent(core: Core): void {
   if (!consent) return void setConsent(core, true);
   let hasChanged = false;
   // An answer that is not a boolean is reported: otherwise there would be no token and no explanation.
-  const apply = async (answer: unknown, isDecided: boolean, fault: string | undefined, ...thrown: unknown[]) => {
+  const apply = async (answer: unknown, isDecided: boolean, fault: string | undefined) => {
     // A withdrawal erases the last failure. A gate may call `onChange` before it returns: the page then has no session yet.
     await (isDecided && setConsent(core, answer === true));
     if (typeof answer === 'boolean') return;
-    if (explain && !core.isClosed) explain.warn(`${fault}`, 'no_consent', ...thrown);
     reportError(core, new TokenError('no_consent', fault));
     reconcile(core);
   };
@@ -77,7 +76,7 @@ export function askConsent(core: Core): void {
   (async (): Promise<unknown> => consent(onChange))().then(
     // A gate that returns undefined leaves the decision to `onChange`.
     (answer) => (hasChanged ? undefined : apply(answer, answer !== undefined, explain?.gateAnswered(answer))),
-    (thrown) => (hasChanged ? undefined : apply(undefined, true, explain?.gateFailed(thrown), thrown)),
+    (thrown) => (hasChanged ? undefined : apply(undefined, true, explain?.gateFailed(thrown))),
   );
 }
 

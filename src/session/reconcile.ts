@@ -140,6 +140,8 @@ export function reportError(core: Core, error: TokenError, isEmitted = true): vo
   core.lastError = error;
   core.log(error);
   if (isEmitted) core.events.emit('error', error);
+  // The development build warns about it.
+  if (explain) core.events.emit('failure', error);
 }
 
 /** Start an attempt. */

@@ -6,7 +6,7 @@
 
 import { ownMembers } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
-import { type Answer, parsePlainAnswer } from '../token/token-set.ts';
+import { parsePlainAnswer } from '../token/token-set.ts';
 import { createEvents, ignoreFailure, withTimeout } from './async.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { createClock, watchPage } from './browser/page.ts';
@@ -90,7 +90,7 @@ export function createSession(options: SessionOptions): Session {
       close(core);
     },
   };
-  return explain ? explain.session(session) : session;
+  return explain ? explain.session(session, (listener) => events.on('failure', listener)) : session;
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */
@@ -145,22 +145,18 @@ function close(core: Core): void {
   void disconnect(core);
 }
 
-/** Parse what the host supplies, by any of its ways. */
-const parseGiven = (input: unknown): Answer => (explain?.parseAnswer ?? parsePlainAnswer)(input);
-
 /** Offer the set or the opt-out that was rendered into the page, before any other call. Failures are emitted. */
 function offerRendered(core: Core): void {
   const { tokens } = core.settings;
   if (!tokens) return;
   try {
-    const answer = parseGiven(tokens);
+    const answer = (explain?.parserOf('tokens') ?? parsePlainAnswer)(tokens);
     const offered =
       answer === 'optout'
         ? commitErasure(core, optedOut(core.now()))
         : commit(core, renderedWith(answer, core.now(), core.user));
     offered.catch((error) => reportUnlessConsent(core, error));
   } catch (error) {
-    explain?.warnIfNoSet('tokens', error);
     // Later: the page has no listener yet.
     queueMicrotask(() => reportError(core, error as TokenError));
   }
@@ -168,7 +164,7 @@ function offerRendered(core: Core): void {
 
 /** Record what the host supplies, for `user` or, by default, the user of the page. */
 async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
-  const answer = parseGiven(input);
+  const answer = (explain?.parserOf('setTokens') ?? parsePlainAnswer)(input);
   if (answer === 'optout') return commitErasure(core, optedOut(core.now()));
   setPage(core, { user });
   return commit(core, setByHost(answer, core.now(), user, !core.canRefresh));

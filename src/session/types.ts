@@ -165,7 +165,8 @@ export interface Session {
    *
    * @example const off = session.on('token', ({ advertisingToken }) => bid(advertisingToken));
    */
-  on<E extends EventName>(event: E, listener: Listener<E>): () => void;
+  // Spelt out, so that the compiler's error about another name lists these.
+  on<E extends 'token' | 'expired' | 'optout' | 'needsTokens' | 'error'>(event: E, listener: Listener<E>): () => void;
   /** Listen to every change of `state` or of the token; returns the unsubscribe function. */
   subscribe(listener: () => unknown): () => void;
   /** Stop: no timer, listener, lock or connection is left. The stored record stays. */

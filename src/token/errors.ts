@@ -57,6 +57,11 @@ export class TokenError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, { name: 'TokenError', code, ...details });
   }
+
+  /** The JSON of a state or of a log has the message too, which an `Error` does not list. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /**

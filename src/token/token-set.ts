@@ -47,7 +47,9 @@ export type WireTokenSet = {
 export type TokenAnswer =
   | { readonly status: 'success'; readonly body: WireTokenSet }
   | { readonly status: 'optout' }
-  | WireTokenSet;
+  | WireTokenSet
+  // No value has this type. With it, the compiler's error about a `Response` ends in what to do.
+  | { readonly status: number; readonly json: 'pass the parsed JSON: await response.json()' };
 
 /** What a field must be. */
 type FieldRule = 'string' | 'key' | 'instant';

@@ -1,7 +1,7 @@
-/** docs/start/script-tag.md works as it is written: its server and its page, with the packed package, a real operator and a real browser. */
+/** docs/start/script-tag.md works as it is written, with `tessera.dev.js` until its end: its server and its page, with the packed package, a real operator and a real browser. */
 
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -36,6 +36,9 @@ test('a page gets a token, and a logout ends it', async () => {
   });
   onTestFinished(() => void child.kill());
   const origin = `http://127.0.0.1:${port}`;
+  // The development build until the page is published: then one word of the tag changes.
+  expect(html!.code).toContain('src="/tessera.dev.js"');
+  expect(await readFile(PAGE, 'utf8')).toContain('Replace `/tessera.dev.js` in the tag by `/tessera.js`');
   await expect
     .poll(
       () =>
@@ -54,6 +57,7 @@ test('a page gets a token, and a logout ends it', async () => {
   page.on('console', (message) => said.push(message.text()));
   await page.goto(origin);
   await expect.poll(() => said, WAIT).toContain('new token: 218 characters');
+  expect((await fetch(`${origin}/tessera.js`)).headers.get('content-type')).toBe('text/javascript');
   await page.reload();
   await expect.poll(() => said.filter((line) => line.startsWith('new token:')).length, WAIT).toBe(2);
   await page.evaluate(`(async (account) => { ${calls!.code} })({ id: 'account-1' })`);

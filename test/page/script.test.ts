@@ -349,29 +349,19 @@ describe('a session by attributes', () => {
     [
       'JSON that is no set',
       'invalid_token_set',
-      'status: expected success or optout, got "error"',
+      'provide: status: expected success or optout, got "error"',
       () => Response.json({ status: 'error' }),
     ],
-  ])('%s is an error of the session, not of the page', async (_, code, message, answer) => {
-    vi.spyOn(console, 'warn').mockImplementation(() => {});
+  ])('%s is an error of the session, not of the page, and the console says so', async (_, code, message, answer) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     network(answer);
     const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token?user=somebody' };
     const tessera = await load(attributes);
     await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code, message });
     await settle();
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
-  });
-
-  test.each([403, 404, 405])('the development build warns about a refusal with status %s', async (status) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    network(() => new Response(null, { status }));
-    await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
-    await settle();
-    expect(warn).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(
-        new RegExp(`^\\[tessera\\] provide: POST /token answered ${status}; .*errors\\.md#provide_failed\\)$`),
-      ),
-    );
+    const link = `https://github.com/tessera-id/tessera/blob/main/docs/errors.md#${code}`;
+    expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${link})`]]);
   });
 
   test.each([
@@ -498,17 +488,34 @@ describe('the development build warns about a tag', () => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test.each([
-    ['no attribute, on a page without a session', {}, false, 1],
-    ['no attribute, on a page that creates a session in code', {}, true, 0],
-    ['an attribute, on a page without a session', { 'data-debug': '' }, false, 0],
-  ])('with %s', async (_, attributes, isCreated, times) => {
-    const tessera = await load(attributes);
+  const none =
+    'there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
+  const unasked = 'there is no token set, and no data-provide: add it, or call setTokens';
+  test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, string[]]>([
+    ['no attribute, on a page without a session', {}, () => {}, [none]],
+    ['an attribute of another tool, on a page without a session', { 'data-cfasync': '' }, () => {}, [none]],
+    [
+      'no attribute, on a page that creates a session in code',
+      {},
+      (t) => t.createSession({ baseUrl: BASE_URL, name }),
+      [],
+    ],
+    ['data-debug alone', { 'data-debug': '' }, () => {}, ['data-debug has no effect without data-base-url']],
+    ['no data-provide', SITE, () => {}, [unasked]],
+    ['no data-provide, on a page that calls setTokens', SITE, (t) => t.session!.setTokens(success(1)), []],
+    ['data-provide, if nobody is signed in', { ...SITE, 'data-provide': '/token' }, () => {}, []],
+    [
+      'a misspelt data-provide',
+      { ...SITE, 'data-provde': '/token' },
+      () => {},
+      ['data-provde is unknown; did you mean data-provide?'],
+    ],
+  ])('with %s, in at most one line', async (_, attributes, use, expected) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    if (isCreated) tessera.createSession({ baseUrl: BASE_URL, name });
+    network(() => new Response(null, { status: 204 }));
+    use(await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) }));
     await advance(1);
-    expect(warn).toHaveBeenCalledTimes(times);
-    if (times) expect(warn.mock.lastCall).toEqual([expect.stringContaining('there is no session: add data-base-url')]);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] script tag: ${text}`));
   });
 
   test('with a wrong data-base-url, whose pushed call needs the session', async () => {

@@ -75,8 +75,15 @@ describe('a wrong argument is named, with what was expected and what came', () =
     [
       'an unknown event',
       (s) => s.on('tokens', () => {}),
-      'on: event: expected token or expired or optout or needsTokens or error, got "tokens"',
+      `on: event: expected token or expired or optout or needsTokens or error, got "tokens"; did you mean 'token'?`,
     ],
+    ...Object.entries({ optOut: 'optout', needs_tokens: 'needsTokens', expire: 'expired', errors: 'error' }).map(
+      ([event, meant]): [string, (s: Untyped) => unknown, string] => [
+        `the event ${event}`,
+        (s) => s.on(event, () => {}),
+        `on: event: expected token or expired or optout or needsTokens or error, got "${event}"; did you mean '${meant}'?`,
+      ],
+    ),
     [
       'an internal event',
       (s) => s.on('change', () => {}),

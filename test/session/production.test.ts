@@ -4,7 +4,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import { modes } from '../../build/entries.ts';
-import type { Tessera } from '../../src/page/global.ts';
+import type { Tessera, TesseraCall } from '../../src/page/global.ts';
 import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { BASE_URL, recordOf, success } from './fixtures.ts';
 
@@ -14,9 +14,9 @@ beforeAll(async () => {
     code.set(mode, (await bundle(mode)).map((file) => file.code).join('\n'));
 });
 
-/** Evaluate a script-tag file with a `window` of its own. */
-const load = (name: string): Tessera => {
-  const window: { tessera?: Tessera } = {};
+/** Evaluate a script-tag file with a `window` of its own, and the calls that it has queued. */
+const load = (name: string, queue: TesseraCall[] = []): Tessera => {
+  const window: { tessera?: Tessera | TesseraCall[] } = { tessera: queue };
   new Function('window', code.get(name)!)(window);
   return window.tessera as Tessera;
 };
@@ -61,6 +61,24 @@ test.each<[code: string, what: string, options: () => Partial<SessionOptions>, e
   },
 );
 
+test.each([
+  ['tessera.js', 'tessera: no session: check data-base-url'],
+  [
+    'tessera.dev.js',
+    '[tessera] script tag: a pushed function threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first',
+  ],
+])('%s says in words that a queued function has got no session', async (name, text) => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const thrown = await new Promise((resolve) => {
+    vi.stubGlobal('reportError', resolve);
+    load(name, [() => {}, (t) => t.session!.on('token', () => {})]);
+  });
+  expect(thrown).toBeInstanceOf(TypeError);
+  expect(warn.mock.calls).toEqual([[text]]);
+  warn.mockRestore();
+  vi.unstubAllGlobals();
+});
+
 describe('a wrong argument of a method', () => {
   const open = (name: string) => {
     const session = load(name).createSession({ baseUrl: BASE_URL, name, store: memoryStore() });
@@ -97,6 +115,7 @@ const ONLY_IN_DEVELOPMENT = [
   'not a network failure',
   'baseUrl has a wrong path',
   'with an HTML page',
+  'pass answerOf(result)',
   'getToken: options.timeoutMs',
 ];
 
@@ -104,7 +123,7 @@ test.each([
   ['tessera.js', []],
   ['tessera.dev.js', ONLY_IN_DEVELOPMENT],
   ['production', []],
-  ['development', ONLY_IN_DEVELOPMENT.filter((text) => text !== 'did you mean')],
+  ['development', ONLY_IN_DEVELOPMENT],
 ])('%s contains of the warnings: %j', (name, expected) => {
   expect(modes).toContain(name);
   expect(ONLY_IN_DEVELOPMENT.filter((text) => code.get(name)!.includes(text))).toEqual(expected);

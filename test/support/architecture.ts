@@ -130,6 +130,7 @@ const SHARED = [
   'token/token-set.ts',
   // Messages that the script tag shares with a session. `session/index.ts` is public.
   'session/explain/entry.ts',
+  'session/explain/nearest.ts',
   'session/explain/warnings.ts',
   // For the script tags and the drop-in, which also read properties of the document that named elements can hide.
   'session/browser/page.ts',

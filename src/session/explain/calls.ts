@@ -1,7 +1,9 @@
 /** Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed. */
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
-import { expectedGot } from '../../token/errors.ts';
+import { expectedGot, type TokenError } from '../../token/errors.ts';
+import { nearest } from './nearest.ts';
+import { watchFailures } from './warnings.ts';
 
 /** Every event. */
 const EVENTS = ['token', 'expired', 'optout', 'needsTokens', 'error'];
@@ -30,8 +32,17 @@ function checkCallOptions(method: string, known: readonly string[], given: unkno
   throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));
 }
 
-/** Make the methods of a session check their arguments. Returns the same session. */
-export function checkArguments<Session extends Methods>(session: Session): Session {
+/**
+ * Make the methods of a session check their arguments, and warn about its failures. Returns the same session.
+ *
+ * @param onFailure  listens to every failure of the session.
+ */
+export function checkArguments<Session extends Methods>(
+  session: Session,
+  onFailure: (listener: (error: TokenError) => void) => void,
+): Session {
+  const failures = watchFailures();
+  onFailure(failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe } = session;
   const checked: Methods = {
     getToken(options) {
@@ -54,7 +65,8 @@ export function checkArguments<Session extends Methods>(session: Session): Sessi
       return signIn(options);
     },
     on(event, listener) {
-      throwIf(choiceFault('on: event', EVENTS, event) ?? typeFault('on: listener', 'function', listener));
+      throwIf(eventFault(event) ?? typeFault('on: listener', 'function', listener));
+      if (event === 'error') failures.isHeard = true;
       return on(event, listener);
     },
     subscribe(listener) {
@@ -63,6 +75,13 @@ export function checkArguments<Session extends Methods>(session: Session): Sessi
     },
   };
   return Object.assign(session, checked);
+}
+
+/** Check the name of an event. */
+function eventFault(event: unknown): string | undefined {
+  const fault = choiceFault('on: event', EVENTS, event);
+  const near = fault && typeof event === 'string' ? nearest(event, EVENTS) : undefined;
+  return near ? `${fault}; did you mean '${near}'?` : fault;
 }
 
 /** Check a time limit. 0 returns only the current token; `Infinity` is reduced to the longest timer. */

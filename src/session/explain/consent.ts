@@ -6,6 +6,7 @@
 import { kindOf } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { classOf, readThrown } from './provide.ts';
+import { noteThrown } from './warnings.ts';
 
 /**
  * Describe what a gate threw or rejected with, by its class only: anything else in it may be personal data.
@@ -13,7 +14,8 @@ import { classOf, readThrown } from './provide.ts';
  * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; this counts as a refusal'
  */
 export function failureFault(thrown: unknown): string {
-  return `consent: the gate failed with ${readThrown(() => classOf(thrown)) ?? 'object'}; this counts as a refusal`;
+  const name = readThrown(() => classOf(thrown)) ?? 'object';
+  return noteThrown(`consent: the gate failed with ${name}; this counts as a refusal`, thrown);
 }
 
 /**

@@ -7,21 +7,21 @@
  */
 
 import { addressFault, typeFault } from '../../token/checks.ts';
-import { parseAnswer } from '../../token/token-set.ts';
+import { parserOf } from './answer.ts';
 import { checkArguments } from './calls.ts';
 import { answerFault, changeFault, failureFault } from './consent.ts';
 import { noTokenReason, timedOut } from './no-token.ts';
 import { checkOptions } from './options.ts';
 import { checkProvided, provideFault, provideRequest } from './provide.ts';
 import { noAnswerReason, statusFault, unopenedFault } from './request.ts';
-import { warn, warnIfNoSet, watchMistakes } from './warnings.ts';
+import { watchMistakes } from './warnings.ts';
 
 const development = {
   // Checks, which throw.
   options: checkOptions,
   session: checkArguments,
   addressFault,
-  parseAnswer,
+  parserOf,
   provided: checkProvided,
   provideRequest,
 
@@ -46,9 +46,7 @@ const development = {
       ? 'refresh: another tab was refreshing, and has brought no newer set'
       : 'refresh: too early to ask the service again; see state.next',
 
-  // Warnings in the console.
-  warn,
-  warnIfNoSet,
+  // Warnings in the console, besides those of `session`.
   watch: watchMistakes,
 };
 

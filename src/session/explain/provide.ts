@@ -5,7 +5,7 @@
  */
 
 import { TokenError } from '../../token/errors.ts';
-import { warn } from './warnings.ts';
+import { noteThrown } from './warnings.ts';
 
 /**
  * Describe what `provide` threw or rejected with, or the error status of the response that it returned.
@@ -18,12 +18,9 @@ export function provideFault(thrown: unknown, status: number | undefined, isRetu
   if (isReturned) return answeredFault(requestOf(thrown as Response), status as number);
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
-  if (!status && isCodeFault(thrown)) {
-    const message = `${what}; a bug in provide, or in what it calls: see the console`;
-    warn(message, 'provide_failed', thrown);
-    return message;
-  }
-  return withRemedy(what, status, name);
+  if (!status && isCodeFault(thrown))
+    return noteThrown(`${what}; a bug in provide, or in what it calls: see the console`, thrown);
+  return what + remedyFor(status ?? name);
 }
 
 /**
@@ -33,7 +30,7 @@ export function provideFault(thrown: unknown, status: number | undefined, isRetu
  * @example answeredFault('POST /token', 404) // 'provide: POST /token answered 404; the server has no route there'
  */
 function answeredFault(request: string, status: number): string {
-  return withRemedy(`provide: ${request} answered ${status}`, status);
+  return `provide: ${request} answered ${status}${remedyFor(status)}`;
 }
 
 /**
@@ -111,12 +108,6 @@ function requestOf(response: Response): string {
 function pathOf({ url }: Response): string {
   // Not `URL.canParse`: Safari 16 and Chrome 94 lack it.
   return /^\w+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] || 'the server';
-}
-
-function withRemedy(what: string, status: number | undefined, name?: string): string {
-  const message = what + remedyFor(status ?? name);
-  if (status && status in REFUSALS) warn(message, 'provide_failed');
-  return message;
 }
 
 /** The class of a thrown value, if it looks like one. */

@@ -3,16 +3,20 @@
 import { kindOf } from '../../token/checks.ts';
 import type { ErrorCode } from '../../token/errors.ts';
 import { classOf, isCodeFault, readThrown } from './provide.ts';
-import { isBlocked, warn } from './warnings.ts';
+import { isBlocked, noteThrown } from './warnings.ts';
 
 /**
  * State that there was no answer, and the likely reason.
  *
+ * @param thrown    what `fetch` rejected with. If the page's own code is at fault, the console shows it.
  * @param response  what the page's own `fetch` resolved with; null if it did not.
  */
 export function noAnswerReason(baseUrl: string, thrown: unknown, response: unknown): string {
-  const reason = (response !== null && responseTypeFault(response)) || networkReason(baseUrl, thrown);
-  return `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`;
+  const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
+  const fault = response !== null && responseTypeFault(response);
+  if (fault) return what + fault;
+  const own = readThrown(() => ownFault(thrown));
+  return own ? noteThrown(`${what}; ${own}: see the console`, thrown) : what + networkReason(baseUrl);
 }
 
 /** State an error status of the operator, and what to do about it. */
@@ -29,15 +33,12 @@ export function unopenedFault(code: ErrorCode, text: string, baseUrl: string): s
 /**
  * State the likely reason why there was no answer.
  *
- * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
- * @example networkReason('https://operator.example', new TypeError('Failed to fetch'))
+ * @example networkReason('https://operator.example')
  * // "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console"
  */
-function networkReason(baseUrl: string, thrown: unknown): string {
+function networkReason(baseUrl: string): string {
   const { origin } = new URL(baseUrl);
   const page = globalThis.location;
-  const own = readThrown(() => ownFault(thrown));
-  if (own) return `; ${own}`;
   if (globalThis.navigator?.onLine === false) return '; this device is offline';
   if (isBlocked(baseUrl)) return `; this page's Content Security Policy blocks it: add ${origin} to connect-src`;
   if (page?.protocol === 'https:' && origin.startsWith('http:'))
@@ -54,9 +55,7 @@ function networkReason(baseUrl: string, thrown: unknown): string {
 function ownFault(thrown: unknown): string | undefined {
   const { name } = Object(thrown) as { name?: unknown };
   if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
-  const fault = `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is not a network failure`;
-  warn(`refresh: ${fault}`, 'network', thrown);
-  return `${fault}: see the console`;
+  return `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is not a network failure`;
 }
 
 /** Describe what the page's own `fetch` resolved with, if it is not a Response. */

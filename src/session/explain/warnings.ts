@@ -1,6 +1,6 @@
-/** Warnings in the console, about mistakes that cause no error. */
+/** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
 
-import { TokenError } from '../../token/errors.ts';
+import type { TokenError } from '../../token/errors.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
@@ -17,10 +17,29 @@ export function warn(text: string, code?: string, ...thrown: unknown[]): void {
   console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`, ...thrown);
 }
 
-/** Warn that an option supplied no token set, which a page that does not listen to `error` would not notice. */
-export function warnIfNoSet(option: 'provide' | 'tokens', error: unknown): void {
-  if (error instanceof TokenError && error.code === 'invalid_token_set')
-    warn(`${option}: ${error.message}`, error.code);
+/** What the page's code threw, by the message of the error that describes it. */
+const thrownBy = new Map<string, readonly [thrown: unknown]>();
+
+/** Note what the page's code threw, which only the console shows: no error contains it. Returns the message of the error. */
+export function noteThrown(message: string, thrown: unknown): string {
+  thrownBy.set(message, [thrown]);
+  return message;
+}
+
+/** Warn about the failures of a session: each message once; if the page listens to `error`, only the first, and exceptions. */
+export function watchFailures() {
+  const said = new Set<string>();
+  const failures = {
+    /** The page listens to `error`. */
+    isHeard: false,
+    warn: ({ code, message }: TokenError): void => {
+      const thrown = thrownBy.get(message) ?? [];
+      if (said.has(message) || (failures.isHeard && said.size > 0 && thrown.length === 0)) return;
+      said.add(message);
+      warn(message, code, ...thrown);
+    },
+  };
+  return failures;
 }
 
 /** Origins that the page's Content-Security-Policy has blocked. */

@@ -1,0 +1,32 @@
+/** Parses what the page supplies, and names the remedy for the forms that are mistaken for an answer. */
+
+import { expectedGot, TokenError } from '../../token/errors.ts';
+import { type Answer, parseAnswer } from '../../token/token-set.ts';
+import { readThrown } from './provide.ts';
+
+/** Return the parser for one of the ways to supply a set; its errors name that way. */
+export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unknown) => Answer {
+  return (input) => {
+    try {
+      const fault = readThrown(() => formFault(input));
+      if (fault) throw new TokenError('invalid_token_set', fault);
+      return parseAnswer(input);
+    } catch (error) {
+      throw error instanceof TokenError ? new TokenError(error.code, `${way}: ${error.message}`) : error;
+    }
+  };
+}
+
+/** Describe a body that is still a promise, and a result of the server client. */
+function formFault(input: unknown): string | undefined {
+  const { body, tokens } = Object(input) as Record<string, unknown>;
+  if (typeof Object(body).then === 'function') return expectedGot('body', 'object', 'a Promise: await it');
+  const isResult = [input, tokens, body].some((set) => Object.hasOwn(Object(set), 'advertisingToken'));
+  return isResult
+    ? expectedGot(
+        'token set',
+        'the names of the protocol (advertising_token)',
+        'those of the server client (advertisingToken): pass answerOf(result), with the result of generate',
+      )
+    : undefined;
+}
