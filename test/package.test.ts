@@ -237,7 +237,7 @@ test('the command is executable, under both of its names', async () => {
 test('the command accepts an --env-file that does not exist yet, which Node 20 would refuse', async () => {
   const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
   const failure = await run(command, ['doctor', '--env-file', 'nowhere.env']).catch((error) => error);
-  expect([failure.code, failure.stderr]).toEqual([2, 'error: --env-file: could not read nowhere.env: no such file\n']);
+  expect([failure.code, failure.stderr]).toEqual([2, 'error: --env: could not read nowhere.env: no such file\n']);
 });
 
 describe('tessera demo of the package', () => {

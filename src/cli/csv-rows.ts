@@ -9,6 +9,7 @@
 import { type Options, parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { type Input, MAX_CHARACTERS } from './input.ts';
+import type { Io } from './io.ts';
 
 /** A row of the file. */
 export interface Row {
@@ -172,6 +173,8 @@ export interface OpenRows {
   readonly first: Row | undefined;
   /** The row after it. */
   readonly second: Row | undefined;
+  /** Number of rows that were read to find the two. */
+  readonly seen: number;
   /** All non-empty rows, including the first two. Can be read once. */
   readonly rows: AsyncIterable<readonly Row[]>;
 }
@@ -196,6 +199,7 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
     if (done || whole().length > 1 || seen.length > MAX_SKIPPED) break;
   }
   const [first, second] = whole();
+  const { length } = seen;
   async function* all(): AsyncGenerator<readonly Row[], void, undefined> {
     try {
       yield seen.splice(0);
@@ -205,7 +209,13 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
       await rows.return();
     }
   }
-  return { first, second, rows: all() };
+  return { first, second, seen: length, rows: all() };
+}
+
+/** Warn about an input without rows. */
+export function warnIfNoRows(name: string, { seen }: Pick<OpenRows, 'seen'>, header: unknown, { err }: Io): void {
+  if (seen === 0) err(`warning: ${name}: expected rows, got none: it is empty`);
+  else if (header && seen === 1) err(`warning: ${name}: expected rows, got only a header`);
 }
 
 /**

@@ -28,7 +28,7 @@ const requireFile = async (path: string): Promise<void> => {
   const found = await stat(path).catch(() => undefined);
   if (!found || found.isFile()) return;
   const got = found.isDirectory() ? 'a folder' : 'a device or a pipe';
-  throw new RangeError(`--env-file: could not write ${shownPath(path)}: expected a file, got ${got}`);
+  throw new RangeError(`--env: could not write ${shownPath(path)}: expected a file, got ${got}`);
 };
 
 const readExisting = async (path: string): Promise<string> => {
@@ -37,7 +37,7 @@ const readExisting = async (path: string): Promise<string> => {
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw unreadable(path, error, '--env-file');
+    throw unreadable(path, error, '--env');
   }
 };
 
@@ -53,7 +53,7 @@ export async function checkEnvFile(path: string): Promise<void> {
     await writeFile(probe, '', { mode: 0o600 });
     await rm(probe);
   } catch (error) {
-    throw unwritable(path, error, '--env-file');
+    throw unwritable(path, error, '--env');
   }
 }
 
@@ -79,6 +79,6 @@ export async function writeEnvFile(path: string, variables: Variables): Promise<
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw unwritable(path, error, '--env-file');
+    throw unwritable(path, error, '--env');
   }
 }

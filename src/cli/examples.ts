@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 
 const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   operator: [
-    'tessera operator --env-file tessera.env',
+    'tessera operator --env tessera.env',
     'tessera operator --port 9000 --database ./operator-data --scope EUID',
   ],
   keys: ['tessera keys list --database ./operator-data', 'tessera keys rotate --in 86400 --config operator.json'],
@@ -39,20 +39,17 @@ const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'tessera participants revoke 0f3c9a51d2b47e68 --database ./operator-data',
     'tessera participants revoke 0f3c9a51 7b1e20d4 --config operator.json',
   ],
-  generate: [
-    'tessera generate user@example.com > set.json',
-    'tessera generate --phone +12345678901 --env-file tessera.env',
-  ],
+  generate: ['tessera generate user@example.com > set.json', 'tessera generate --phone +12345678901 --env tessera.env'],
   validate: ['tessera validate "$TOKEN" user@example.com', 'tessera validate "$TOKEN" --phone +12345678901 --json'],
   refresh: ['tessera refresh set.json > newer.json', 'tessera generate user@example.com | tessera refresh -'],
   map: ['tessera map people.csv --column email', 'tessera map --due --database ./tessera-mappings'],
-  optout: ['tessera optout user@example.com', 'tessera optout --phone +12345678901 --env-file tessera.env'],
+  optout: ['tessera optout user@example.com', 'tessera optout --phone +12345678901 --env tessera.env'],
   buckets: [
     'tessera buckets --since 2026-01-01 > buckets.csv',
     'tessera buckets --since 2026-01-01T12:00 --json > buckets.json',
   ],
   optouts: ['tessera optouts raw-ids.txt', 'tessera optouts mappings.csv --column rawId --json'],
-  doctor: ['tessera doctor --env-file tessera.env', 'tessera doctor --origin https://www.example --json'],
+  doctor: ['tessera doctor --env tessera.env', 'tessera doctor --origin https://www.example --json'],
   inspect: ['tessera inspect set.json', 'tessera generate user@example.com | tessera inspect -'],
   demo: ['tessera demo', 'npx tessera-id demo'],
   completion: ['source <(tessera completion bash)', 'tessera completion zsh >> ~/.zshrc'],

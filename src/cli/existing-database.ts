@@ -2,7 +2,7 @@
 /** Checks whether a database exists, for the commands that must not create one, and for those that need several seconds to create one. */
 
 import { existsSync } from 'node:fs';
-import { hasDatabase } from '../database/database-folder.ts';
+import { filesOf, hasDatabase } from '../database/database-folder.ts';
 import { locationKind } from '../database/index.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
@@ -17,11 +17,16 @@ import { shownPath } from './paths.ts';
 export async function checkExisting(location: string, remedy: string): Promise<void> {
   if (locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
   const reason = existsSync(location) ? 'it contains no database' : 'no such folder';
+  // Its name until it is complete.
+  if (existsSync(`${filesOf(location)}.new`))
+    throw new RangeError(
+      `--database: could not read ${shownPath(location)}: another process is creating the database, or was stopped while it did; try again when it is done, or ${remedy}`,
+    );
   throw new RangeError(`--database: could not read ${shownPath(location)}: ${reason}; ${remedy}, or specify another`);
 }
 
-/** On a terminal, say that a folder contains no database yet: PGlite needs several seconds to create one. */
-export async function announceNewDatabase(location: string, { terminal, err }: Io): Promise<void> {
-  if (!terminal || locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
-  err(`no database in the folder ${shownPath(location)} yet: creating one takes several seconds`);
+/** Say that a folder contains no database yet: PGlite needs several seconds to create one. */
+export async function announceNewDatabase(location: string, { err }: Io): Promise<void> {
+  if (locationKind(location) !== 'folder' || (await hasDatabase(location))) return;
+  err(`creating the database in the folder ${shownPath(location)} ...`);
 }

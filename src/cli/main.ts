@@ -3,7 +3,7 @@
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
- * `node --`: Node 20 reads an `--env-file` after the script name as its own option, unless `--` precedes it.
+ * `node --`: Node 20 reads an `--env-file` after the script name as its own option, unless `--` precedes it. `--env` is ours alone.
  *
  * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal.
  */

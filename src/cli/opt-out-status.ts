@@ -3,7 +3,7 @@
  */
 
 import { columnOf, missingField } from './columns.ts';
-import { csvLine, formatInstant, openRows } from './csv-rows.ts';
+import { csvLine, formatInstant, openRows, warnIfNoRows } from './csv-rows.ts';
 import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
 import type { RowOptions } from './options.ts';
@@ -15,10 +15,15 @@ const NAMES = ['rawid', 'advertisingid'];
 // Raw IDs have 43 or 44 characters.
 const RAW_ID = /^[\w+/=-]{32,256}$/;
 
-async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): AsyncGenerator<string, void, undefined> {
-  const { first, second, rows } = await openRows(input, delimiter);
+async function* rawIdsIn(
+  input: Input,
+  { column, delimiter }: RowOptions,
+  io: Io,
+): AsyncGenerator<string, void, undefined> {
+  const { first, second, seen, rows } = await openRows(input, delimiter);
   const isValue = (field: string): boolean => RAW_ID.test(field);
   const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
+  warnIfNoRows(input.name, { seen }, header, io);
   for await (const some of rows)
     for (const row of some) {
       const { line, fields } = row;
@@ -43,7 +48,7 @@ export async function optOutStatus(file: string, flags: RowOptions & ServiceOpti
   // Results on the same terminal would overwrite the line, and they show the progress themselves.
   const line = createProgressLine('raw IDs', io.outIsTerminal ? { ...io, terminal: undefined } : io);
   async function* counted(): AsyncGenerator<string, void, undefined> {
-    for await (const rawId of rawIdsIn(input, flags)) {
+    for await (const rawId of rawIdsIn(input, flags, io)) {
       checked++;
       yield rawId;
     }

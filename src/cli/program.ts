@@ -142,13 +142,13 @@ export function createProgram(version: string, args: readonly string[], io: Io):
   return program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
 }
 
-/** Add the variables of `--env-file` to the environment before a command runs. */
+/** Add the variables of the file of `--env` to the environment before a command runs. */
 const readEnvFileFirst = (program: Command, io: Io): void => {
   program.hook('preAction', async (_, command) => {
     const { envFile } = command.opts<{ envFile?: string }>();
     // The operator writes this file.
     if (envFile === undefined || command.name() === 'operator') return;
-    await warnIfReadableByOthers(envFile, io, '--env-file');
+    await warnIfReadableByOthers(envFile, io, '--env');
     for (const [name, value] of Object.entries(await readEnvFile(envFile))) {
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
       // The package `pg` reads its variables, such as PGPASSWORD, from the process environment.

@@ -27,7 +27,7 @@ export function serviceCommand(name: string, description: string, json: string):
     .option('--base-url <url>', 'address of the service (TESSERA_BASE_URL)')
     .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY)')
     .option('--client-secret <secret>', 'client secret of the participant, base64 of 32 bytes (TESSERA_CLIENT_SECRET)')
-    .option('--env-file <file>', 'file with these three variables, as written by tessera operator --env-file')
+    .option('--env, --env-file <file>', 'file with these three variables, as written by tessera operator --env')
     .option('--json', json);
 }
 
@@ -49,9 +49,9 @@ export function warnAboutPassword(database: string | undefined, { err }: Io): vo
  */
 export async function readEnvFile(file: string): Promise<Record<string, string | undefined>> {
   const bytes = await readFile(file).catch((error) => {
-    throw unreadable(file, error, '--env-file');
+    throw unreadable(file, error, '--env');
   });
-  return parseEnv(decodeText(bytes, `--env-file: ${shownPath(file)}`)) as Record<string, string | undefined>;
+  return parseEnv(decodeText(bytes, `--env: ${shownPath(file)}`)) as Record<string, string | undefined>;
 }
 
 const SOURCES = {
@@ -76,7 +76,7 @@ export function connectionOf(flags: ServiceOptions, io: Io): Connection {
     const found = flags[name] ?? io.env[variable];
     if (found) return found;
     throw new RangeError(
-      `${flag}: expected this option, or ${variable} in the environment or in the --env-file, got none`,
+      `${flag}: expected this option, or ${variable} in the environment or in the --env file, got none`,
     );
   };
   return { baseUrl: given('baseUrl'), apiKey: given('apiKey'), clientSecret: given('clientSecret') };

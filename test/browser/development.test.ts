@@ -44,13 +44,15 @@ test('the console reports a policy that blocks the operator, and the error point
     handler,
   );
   // The report of the policy and the failure of the request come in either order, and again at each attempt.
-  for (const start of ['network', '[tessera]'])
+  for (const start of ['network', '[tessera] this', '[tessera] refresh'])
     await page.waitForFunction((start) => window.said.some((text) => text.startsWith(start)), start);
   const origin = new URL(page.url()).origin;
   const reason = `the service cannot be reached, or it does not permit pages on ${origin} (CORS), or this page's Content Security Policy blocks it: see the console`;
+  const message = `refresh: no answer to POST ${baseUrl}/v2/token/refresh; ${reason}`;
   expect(await saidOn(page)).toEqual([
+    `[tessera] ${message} (${DOCS}#network)`,
     `[tessera] this page's Content Security Policy blocks the operator: add ${baseUrl} to connect-src (${DOCS}#network)`,
-    `network: refresh: no answer to POST ${baseUrl}/v2/token/refresh; ${reason}`,
+    `network: ${message}`,
   ]);
   expect(asked).toEqual(['POST /v2/token/generate']);
 });
@@ -70,15 +72,24 @@ test('a module, a misspelt attribute and a missing route are reported', async ()
   ]);
 });
 
-test('a server that refuses the page is reported', async () => {
+test.each([
+  [
+    'refuses the page',
+    () => new Response(null, { status: 403 }),
+    'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its origins option lists them',
+  ],
+  [
+    'shows a login page',
+    () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+    'provide: POST /token answered 200 with an HTML page; if it is a login page, let the route answer 204 when nobody is signed in',
+  ],
+])('a server that %s is reported', async (_, answer, message) => {
   const { baseUrl } = await startOperator();
   const page = await open(
     `<script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
     {},
-    async () => new Response(null, { status: 403 }),
+    async () => answer(),
   );
   await page.waitForFunction(() => window.said.length > 1);
-  const refused =
-    'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its origins option lists them';
-  expect(await saidOn(page)).toEqual([`[tessera] ${refused} (${DOCS}#provide_failed)`, `provide_failed: ${refused}`]);
+  expect(await saidOn(page)).toEqual([`[tessera] ${message} (${DOCS}#provide_failed)`, `provide_failed: ${message}`]);
 });

@@ -167,7 +167,7 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     expect((await start(['--config', config])).err).toContain(warning(`--config: ${config}`, '0640'));
     const variables = await file('open.env', 'TESSERA_API_KEY=key', 0o644);
     expect((await tessera(['generate', 'nobody', '--env-file', variables])).err).toContain(
-      warning(`--env-file: ${variables}`, '0644'),
+      warning(`--env: ${variables}`, '0644'),
     );
     const tokens = (await tessera(['generate', 'user@example.com'])).out.join('\n');
     const set = await file('set.json', tokens, 0o604);
@@ -243,7 +243,7 @@ describe('a file that Windows has written', () => {
     const { code, err } = await tessera(['generate', 'user@example.com', '--env-file', path]);
     expect([code, err]).toEqual([
       2,
-      `error: --env-file: ${path}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`,
+      `error: --env: ${path}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`,
     ]);
   });
 });

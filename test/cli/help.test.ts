@@ -117,11 +117,8 @@ describe('the examples run', () => {
     expect((await shell('tessera generate user@example.com | tessera inspect -')).stdout).toContain('fresh');
     await writeEnvFile(join(folder, 'tessera.env'), fixture.env);
     expect(
-      (
-        await shell(
-          'unset TESSERA_BASE_URL TESSERA_API_KEY TESSERA_CLIENT_SECRET; tessera doctor --env-file tessera.env',
-        )
-      ).stdout,
+      (await shell('unset TESSERA_BASE_URL TESSERA_API_KEY TESSERA_CLIENT_SECRET; tessera doctor --env tessera.env'))
+        .stdout,
     ).toContain('ok ');
   }, 180_000);
 
@@ -202,7 +199,7 @@ test.each([
 });
 
 describe('the file of variables', () => {
-  test('tessera operator --env-file writes it, and other commands read it', async () => {
+  test.each(['--env', '--env-file'])('tessera operator %s writes it, and other commands read it', async (option) => {
     const path = join(folder, 'operator.env');
     await writeFile(path, '# mine\nOTHER=kept\nTESSERA_API_KEY=old\n', { mode: 0o644 });
     const out: string[] = [];
@@ -216,9 +213,9 @@ describe('the file of variables', () => {
     });
     let used: Awaited<ReturnType<typeof tessera>> | undefined;
     const code = await run(
-      ['operator', '--port', '0', '--env-file', path],
+      ['operator', '--port', '0', option, path],
       io(async () => {
-        used = await tessera(['generate', 'user@example.com', '--json', '--env-file', path]);
+        used = await tessera(['generate', 'user@example.com', '--json', option, path]);
       }),
     );
     expect([code, used?.code, used?.out[0]]).toEqual([0, 0, expect.stringContaining('"status":"success"')]);
@@ -236,7 +233,7 @@ describe('the file of variables', () => {
   test('the environment takes precedence over it, and the command line over both', async () => {
     const path = join(folder, 'precedence.env');
     await writeEnvFile(path, { ...fixture.env, TESSERA_BASE_URL: 'http://127.0.0.1:1' });
-    const args = ['generate', 'user@example.com', '--env-file', path];
+    const args = ['generate', 'user@example.com', '--env', path];
     expect((await tessera(args)).err).toContain('could not connect to http://127.0.0.1:1 ');
     const env = { TESSERA_BASE_URL: fixture.env['TESSERA_BASE_URL']! };
     expect((await tessera(args, { env })).code).toBe(0);
@@ -246,14 +243,14 @@ describe('the file of variables', () => {
   });
 
   test('that cannot be read or written is named', async () => {
-    expect(await tessera(['doctor', '--env-file', 'nowhere.env'])).toMatchObject({
+    expect(await tessera(['doctor', '--env', 'nowhere.env'])).toMatchObject({
       code: 2,
-      err: 'error: --env-file: could not read nowhere.env: no such file',
+      err: 'error: --env: could not read nowhere.env: no such file',
     });
-    expect(await tessera(['operator', '--port', '0', '--env-file', '/nowhere/x.env'])).toMatchObject({
+    expect(await tessera(['operator', '--port', '0', '--env', '/nowhere/x.env'])).toMatchObject({
       code: 2,
       out: [],
-      err: 'error: --env-file: could not write /nowhere/x.env: no such folder',
+      err: 'error: --env: could not write /nowhere/x.env: no such folder',
     });
   });
 
@@ -265,10 +262,10 @@ describe('the file of variables', () => {
       [folder, 'a folder'],
       [pipe, 'a device or a pipe'],
     ] as const)
-      expect(await tessera(['operator', '--port', '0', '--env-file', path])).toMatchObject({
+      expect(await tessera(['operator', '--port', '0', '--env', path])).toMatchObject({
         code: 2,
         out: [],
-        err: `error: --env-file: could not write ${path}: expected a file, got ${got}`,
+        err: `error: --env: could not write ${path}: expected a file, got ${got}`,
       });
   });
 

@@ -1,6 +1,7 @@
 /** The command `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
 
 import { mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
@@ -125,10 +126,19 @@ describe('tessera map FILE', () => {
     await expectStored([{ email: 'stdin1@example.com' }, { email: 'stdin2@example.com' }]);
   });
 
-  test('sends nothing but the probe for an empty file or a header alone', async () => {
-    for (const [i, content] of ['', '\n\n', 'email\n', 'id,email\r\n'].entries()) {
-      const { code, json, asked } = await mapJson([await fixture.file(`empty-${i}.csv`, content)]);
+  test('sends nothing but the probe for an empty file or a header alone, and says which', async () => {
+    const [none, header] = ['none: it is empty', 'only a header'];
+    const contents = [
+      ['', none],
+      ['\n\n', none],
+      ['email\n', header],
+      ['id,email\r\n', header],
+    ] as const;
+    for (const [i, [content, got]] of contents.entries()) {
+      const path = await fixture.file(`empty-${i}.csv`, content);
+      const { code, json, asked, err } = await mapJson([path]);
       expect([code, json.rows, asked]).toEqual([0, 0, [PROBE]]);
+      expect(err).toBe(`warning: ${path}: expected rows, got ${got}`);
     }
     expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
   });
@@ -875,13 +885,20 @@ describe('stored mappings', () => {
     const missing = fixture.path('slip-of-the-pen');
     const other = fixture.path('another-folder');
     await mkdir(other, { recursive: true });
+    // The name of the files while another process creates them.
+    const early = fixture.path('early');
+    await mkdir(join(early, 'pglite.new'), { recursive: true });
     for (const [database, reason] of [
-      [missing, 'no such folder'],
-      [other, 'it contains no database'],
+      [missing, 'no such folder; map a file first, or specify another'],
+      [other, 'it contains no database; map a file first, or specify another'],
+      [
+        early,
+        'another process is creating the database, or was stopped while it did; try again when it is done, or map a file first',
+      ],
     ] as const) {
       const { code, out, err } = await map(args, { database });
       expect([code, out]).toEqual([2, []]);
-      expect(err).toContain(`--database: could not read ${database}: ${reason}; map a file first, or specify another`);
+      expect(err).toContain(`--database: could not read ${database}: ${reason}`);
     }
     expect(await stat(missing).catch((e) => e.code)).toBe('ENOENT');
     expect(await readdir(other)).toEqual([]);
@@ -916,9 +933,22 @@ describe('wrong use of map', () => {
     for (const args of [['-'], ['--due'], ['--check-optouts']]) {
       const { code, err } = await map(args, { env: { ...fixture.env, [name]: '' } });
       expect(code).toBe(2);
-      expect(err).toContain(`or ${name} in the environment or in the --env-file, got none`);
+      expect(err).toContain(`or ${name} in the environment or in the --env file, got none`);
     }
   });
+});
+
+test('a new database in a folder is announced, before that takes several seconds', async () => {
+  const folder = await emptyFolder();
+  const path = await fixture.file('first.txt', 'first@example.com\n');
+  const creating = `creating the database in the folder ${folder} ...`;
+  const first = () => tessera(['map', path, '--database', folder], { env: fixture.env });
+  expect(await first()).toMatchObject({ code: 0, err: creating });
+  expect(await first()).toMatchObject({ code: 0, err: '' });
+  const other = await emptyFolder();
+  const args = ['operator', '--port', '0', '--database', other];
+  const operator = await tessera(args, { stopped: Promise.resolve() });
+  expect(operator).toMatchObject({ code: 0, err: creating.replace(folder, other) });
 });
 
 describe('on a terminal', () => {
@@ -958,21 +988,6 @@ describe('on a terminal', () => {
       (await tessera(['optouts', path], { env: fixture.env, terminal: true, outIsTerminal })).drawn;
     expect(await drawnWith(false)).toContain('raw IDs');
     expect(await drawnWith(true)).toBe('');
-  });
-
-  test('says that it creates a database in a folder, before that takes several seconds', async () => {
-    const folder = await emptyFolder();
-    const path = await fixture.file('first.txt', 'first@example.com\n');
-    const creating = `no database in the folder ${folder} yet: creating one takes several seconds`;
-    const first = () => tessera(['map', path, '--database', folder], { env: fixture.env, terminal: true });
-    expect(await first()).toMatchObject({ code: 0, err: creating });
-    expect(await first()).toMatchObject({ code: 0, err: '' });
-    const other = await emptyFolder();
-    const operator = await tessera(['operator', '--port', '0', '--database', other], {
-      terminal: true,
-      stopped: Promise.resolve(),
-    });
-    expect(operator).toMatchObject({ code: 0, err: creating.replace(folder, other) });
   });
 
   test('shows nothing if standard error is not a terminal', async () => {

@@ -304,12 +304,19 @@ describe('tessera operator', () => {
     expect(err).toMatch(/^error: database: .*ECONNREFUSED.*$/);
   });
 
-  test('a port in use exits with 1', async () => {
+  test('a port in use exits with 1, a wrong option beside it with 2', async () => {
     let second: Awaited<ReturnType<typeof tessera>> | undefined;
+    let wrong: Awaited<ReturnType<typeof tessera>> | undefined;
     await tessera(['operator', '--port', '0'], {
       whileReady: async (url) => {
-        second = await tessera(['operator', '--port', new URL(url).port]);
+        const args = ['operator', '--port', new URL(url).port];
+        second = await tessera(args);
+        wrong = await tessera([...args, '--environment', 'prod']);
       },
+    });
+    expect(wrong).toMatchObject({
+      code: 2,
+      err: 'error: --environment: expected integration or production, got "prod"',
     });
     expect(second!.code).toBe(1);
     expect(second!.err).toMatch(

@@ -350,7 +350,12 @@ describe('tessera optouts', () => {
 
   test('sends nothing for an empty file', async () => {
     const { code, out, err } = await tessera(['optouts', '-']);
-    expect([code, out, err, asked]).toEqual([0, ['rawId,optedOutAt'], '0 of 0 have opted out', []]);
+    expect([code, out, err, asked]).toEqual([
+      0,
+      ['rawId,optedOutAt'],
+      'warning: standard input: expected rows, got none: it is empty\n0 of 0 have opted out',
+      [],
+    ]);
   });
 
   test('streams: reads no further ahead than the batches in flight', async () => {
@@ -450,7 +455,7 @@ describe('every command', () => {
     for (const name of Object.keys(env)) {
       const { code, out, err } = await tessera([command, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toContain(`or ${name} in the environment or in the --env-file, got none`);
+      expect(err).toContain(`or ${name} in the environment or in the --env file, got none`);
       hidden(err);
     }
   });

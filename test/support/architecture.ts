@@ -144,6 +144,8 @@ const SHARED = [
   'server/retry.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
+  // The command checks its options before it opens a port.
+  'operator/options/resolve.ts',
   // Several processes answer `/metrics` as one operator does. `operator/index.ts` is public.
   'operator/http/router.ts',
 ];

@@ -8,8 +8,9 @@
 import type { Dii } from '../../server/index.ts';
 import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '../../token/index.ts';
 import { columnOf, missingField, normalizeName } from '../columns.ts';
-import { openRows, type Row } from '../csv-rows.ts';
+import { openRows, type Row, warnIfNoRows } from '../csv-rows.ts';
 import type { Input } from '../input.ts';
+import type { Io } from '../io.ts';
 import type { RowOptions } from '../options.ts';
 
 // As `normalizeName` returns them.
@@ -83,16 +84,18 @@ export interface DiiRowOptions extends RowOptions {
 }
 
 /**
- * Start reading a file of DII. The first rows show which column to read.
+ * Start reading a file of DII, and warn if it has no rows. The first rows show which column to read.
  *
  * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
  */
-export async function openDiiRows(input: Input, { column, delimiter, type: given }: DiiRowOptions): Promise<DiiRows> {
-  const { first: top, second, rows } = await openRows(input, delimiter);
+export async function openDiiRows(input: Input, options: DiiRowOptions, io: Io): Promise<DiiRows> {
+  const { column, delimiter, type: given } = options;
+  const { first: top, second, seen, rows } = await openRows(input, delimiter);
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
   const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
+  warnIfNoRows(input.name, { seen }, header, io);
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';

@@ -32,7 +32,7 @@ const prepareJob = async (
   signal: AbortSignal,
 ): Promise<Job> => {
   const input = await openInput(file, io, signal);
-  const { header, index, all } = await openDiiRows(input, options);
+  const { header, index, all } = await openDiiRows(input, options, io);
   const path = options.rejects ?? defaultRejectsPath(file, { isRegularFile: input.totalBytes !== undefined });
   await checkRejects(path, file === '-' ? undefined : file);
   let rejects: Rejects | undefined;

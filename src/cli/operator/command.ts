@@ -7,7 +7,15 @@ import { Command, Option } from 'commander';
 import type { Io } from '../io.ts';
 import { parseNumber, parseRoles, withFlagNames } from '../options.ts';
 import type { CredentialOutput } from './credentials.ts';
-import { LOG_LEVELS, loadSettings, type OperatorCommandOptions, processCount, WORKER_VARIABLE } from './settings.ts';
+import {
+  LOG_LEVELS,
+  loadSettings,
+  type OperatorCommandOptions,
+  type OperatorSettings,
+  operatorOptions,
+  processCount,
+  WORKER_VARIABLE,
+} from './settings.ts';
 
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
 
@@ -66,6 +74,14 @@ const addTokens = (command: Command): Command =>
       parseNumber,
     );
 
+const serveChecked = async (settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> => {
+  // A wrong option is reported before a port that is in use.
+  (await import('../../operator/options/resolve.ts')).resolveOptions(operatorOptions(settings));
+  const count = processCount(settings);
+  if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
+  else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
+};
+
 /** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {
   const command = new Command('operator')
@@ -108,7 +124,10 @@ export function operatorCommand(io: Io): Command {
     )
     .option('--config <file>', 'JSON file with these options, named in camelCase, and participants')
     .option('--print-credentials', 'print the generated credentials on every start, not only the first')
-    .option('--env-file <file>', 'write address and credentials to this file (mode 0600) instead of printing them')
+    .option(
+      '--env, --env-file <file>',
+      'write address and credentials to this file (mode 0600) instead of printing them',
+    )
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
       // The user's environment may contain the variable too, but then no parent process is connected.
@@ -118,9 +137,7 @@ export function operatorCommand(io: Io): Command {
       if (isWorker) return (await import('./processes/worker.ts')).serveAsWorker(load, output, io);
       const settings = await load();
       try {
-        const count = processCount(settings);
-        if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
-        else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
+        await serveChecked(settings, output, io);
       } catch (error) {
         throw withFlagNames(error, optionNames(command), flags);
       }
