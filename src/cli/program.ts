@@ -145,7 +145,7 @@ export function createProgram(version: string, args: readonly string[], io: Io):
 /** Add the variables of the file of `--env` to the environment before a command runs. */
 const readEnvFileFirst = (program: Command, io: Io): void => {
   program.hook('preAction', async (_, command) => {
-    const { envFile } = command.opts<{ envFile?: string }>();
+    const { env: envFile } = command.opts<{ env?: string }>();
     // The operator writes this file.
     if (envFile === undefined || command.name() === 'operator') return;
     await warnIfReadableByOthers(envFile, io, '--env');

@@ -16,7 +16,7 @@ export interface ServiceOptions {
   readonly baseUrl?: string;
   readonly apiKey?: string;
   readonly clientSecret?: string;
-  readonly envFile?: string;
+  readonly env?: string;
   readonly json?: boolean;
 }
 
@@ -27,7 +27,7 @@ export function serviceCommand(name: string, description: string, json: string):
     .option('--base-url <url>', 'address of the service (TESSERA_BASE_URL)')
     .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY)')
     .option('--client-secret <secret>', 'client secret of the participant, base64 of 32 bytes (TESSERA_CLIENT_SECRET)')
-    .option('--env, --env-file <file>', 'file with these three variables, as written by tessera operator --env')
+    .option('--env-file, --env <file>', 'file with these three variables, as written by tessera operator --env')
     .option('--json', json);
 }
 

@@ -74,6 +74,8 @@ const addTokens = (command: Command): Command =>
       parseNumber,
     );
 
+type Flags = OperatorCommandOptions & CredentialOutput & { readonly env?: string };
+
 const serveChecked = async (settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> => {
   // A wrong option is reported before a port that is in use.
   (await import('../../operator/options/resolve.ts')).resolveOptions(operatorOptions(settings));
@@ -125,10 +127,10 @@ export function operatorCommand(io: Io): Command {
     .option('--config <file>', 'JSON file with these options, named in camelCase, and participants')
     .option('--print-credentials', 'print the generated credentials on every start, not only the first')
     .option(
-      '--env, --env-file <file>',
+      '--env-file, --env <file>',
       'write address and credentials to this file (mode 0600) instead of printing them',
     )
-    .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
+    .action(async ({ env: envFile, printCredentials, ...flags }: Flags) => {
       const output: CredentialOutput = { envFile, printCredentials };
       // The user's environment may contain the variable too, but then no parent process is connected.
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
