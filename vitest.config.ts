@@ -58,8 +58,9 @@ const onDatabases = {
 };
 const inBrowsers = {
   globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
-  // Parallel browsers on two cores delay each other's timers.
-  fileParallelism: false,
+  // After all other tests, as many files at a time as there are cores: browsers delay each other's timers.
+  sequence: { groupOrder: 1 },
+  maxWorkers: availableParallelism(),
 };
 
 export default defineConfig({
@@ -87,7 +88,7 @@ export default defineConfig({
       project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),
       project('chromium', chromium, inBrowsers),
-      project('more-model', model, { env: { MODEL_SHARE: '0.5', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
+      project('more-model', model, { env: { MODEL_SHARE: '0.2', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
       project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
       project('more-package', built, { globalSetup: ['test/support/built.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),

@@ -6,21 +6,6 @@ import { root } from '../../build/dist.ts';
 
 const textOf = (page: string): Promise<string> => readFile(root + page, 'utf8');
 
-test('every row of the comparison in docs/why.md is in the README', async () => {
-  const rowsOf = (text: string, heading: string): string[] => {
-    const [, section = ''] = text.split(`\n${heading}\n`);
-    return section
-      .split('\n## ')[0]!
-      .split('\n')
-      .filter((line) => line.startsWith('|'));
-  };
-  const HEADING = '## Compared with the UID2 JavaScript SDK';
-  const rows = rowsOf(await textOf('docs/why.md'), HEADING);
-  expect(rows.length).toBeGreaterThan(5);
-  const readme = rowsOf(await textOf('README.md'), HEADING);
-  for (const row of rows) expect(readme).toContain(row.replaceAll('](../bench/', '](bench/'));
-});
-
 describe.each<[page: string, source: string, figures: [here: string, there: string][]]>([
   [
     'docs/guide/mapping-at-scale.md',

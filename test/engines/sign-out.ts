@@ -19,26 +19,18 @@ interface Expected {
   readonly token?: string;
 }
 
-/** A way to sign {@link USER} out, in a page. */
-type SignOut = readonly [what: string, leave: (page: Page, fixture: Fixture) => Promise<Expected>];
+/** Sign {@link USER} out on a page. The three ways take turns below: what they do to the record is tested without a browser. */
+type SignOut = (page: Page, fixture: Fixture) => Promise<Expected>;
 
-const signOuts: readonly SignOut[] = [
-  [
-    'a switch of user',
-    async (page, { setFor }) => {
-      const { call, token } = await setFor('next@example.com');
-      return { at: await act(page, call), phase: 'fresh', token };
-    },
-  ],
-  ['a logout', async (page) => ({ at: await act(page, 'clear()'), phase: 'empty' })],
-  [
-    'an opt-out',
-    async (page, { optOut }) => {
-      await optOut(USER);
-      return { at: await act(page, 'refresh().catch(() => {})'), phase: 'optedOut' };
-    },
-  ],
-];
+const switchUser: SignOut = async (page, { setFor }) => {
+  const { call, token } = await setFor('next@example.com');
+  return { at: await act(page, call), phase: 'fresh', token };
+};
+const logOut: SignOut = async (page) => ({ at: await act(page, 'clear()'), phase: 'empty' });
+const optOut: SignOut = async (page, fixture) => {
+  await fixture.optOut(USER);
+  return { at: await act(page, 'refresh().catch(() => {})'), phase: 'optedOut' };
+};
 
 /** Sign the user in on the first page; returns the token once all pages have it. */
 const signIn = async (pages: readonly Page[], { setFor }: Fixture): Promise<string> => {
@@ -83,66 +75,49 @@ const keepsPages = async ({ open, site }: Fixture): Promise<boolean> => {
 };
 
 export const testSignOut = (suite: SuiteContext): void => {
-  test.for(signOuts)(
-    '%s reaches three other tabs by a message, and they stop giving out the token',
-    async ([, leave]) => {
-      const fixture = await createFixture(suite.engine);
-      const pages = await fixture.openTabs(4);
-      await signIn(pages, fixture);
-      const expected = await leave(pages[0]!, fixture);
-      for (const page of pages.slice(1)) {
-        const seenAt = await eventually(
-          'told',
-          () => firstAt(page, isExpected(expected), expected.at),
-          Number.isFinite,
-        );
-        expect(seenAt - expected.at).toBeLessThan(MESSAGE_MS);
-        const { token } = expected;
-        expect((await page.session('getToken().catch(() => null)')) ?? undefined).toBe(token);
-        expect(await tokensSince(page, seenAt)).toEqual(token ? [token] : []);
-      }
-    },
-  );
+  test('a switch of user reaches three other tabs by a message, and they stop giving out the token', async () => {
+    const fixture = await createFixture(suite.engine);
+    const pages = await fixture.openTabs(4);
+    await signIn(pages, fixture);
+    const expected = await switchUser(pages[0]!, fixture);
+    for (const page of pages.slice(1)) {
+      const seenAt = await eventually('told', () => firstAt(page, isExpected(expected), expected.at), Number.isFinite);
+      expect(seenAt - expected.at).toBeLessThan(MESSAGE_MS);
+      const { token } = expected;
+      expect((await page.session('getToken().catch(() => null)')) ?? undefined).toBe(token);
+      expect(await tokensSince(page, seenAt)).toEqual([token]);
+    }
+  });
 
-  test.for(signOuts)(
-    'after %s in another tab, a page from the back/forward cache gives out no token of that user',
-    async ([, leave], context) => {
-      const fixture = await createFixture(suite.engine);
-      if (!(await keepsPages(fixture))) await suite.skipUnsupported(context, 'it has no back/forward cache');
-      const pages = (await fixture.openTabs(2)) as [Page, Page];
-      const [page, other] = pages;
-      const token = await signIn(pages, fixture);
+  test('after a logout in another tab, a page from the back/forward cache gives out no token of that user', async (context) => {
+    const fixture = await createFixture(suite.engine);
+    if (!(await keepsPages(fixture))) await suite.skipUnsupported(context, 'it has no back/forward cache');
+    const pages = (await fixture.openTabs(2)) as [Page, Page];
+    const [page, other] = pages;
+    const token = await signIn(pages, fixture);
 
-      const keptAt = await leaveAndReturn(page, async () => Date.now());
-      await allHold(pages, (held) => held === token, 'the page holds its token again');
-      await waitForGetToken(page, keptAt);
-      expect(await tokensSince(page, keptAt)).toEqual([token]);
+    const keptAt = await leaveAndReturn(page, async () => Date.now());
+    await allHold(pages, (held) => held === token, 'the page holds its token again');
+    await waitForGetToken(page, keptAt);
+    expect(await tokensSince(page, keptAt)).toEqual([token]);
 
-      const expected = await leaveAndReturn(page, () => leave(other, fixture));
-      await expectSignedOut(page, expected, expected.at);
-    },
-  );
+    const expected = await leaveAndReturn(page, () => logOut(other, fixture));
+    await expectSignedOut(page, expected, expected.at);
+  });
 
-  test.for(signOuts)(
-    'after %s in another tab, a page that was frozen gives out no token of that user',
-    async ([, leave], context) => {
-      const fixture = await createFixture(suite.engine);
-      const pages = (await fixture.openTabs(2)) as [Page, Page];
-      const [page, other] = pages;
-      if (!page.setFrozen) await suite.skipUnsupported(context, 'its driver cannot freeze a page');
-      await signIn(pages, fixture);
+  test('after an opt-out in another tab, a page that was frozen gives out no token of that user', async (context) => {
+    const fixture = await createFixture(suite.engine);
+    const pages = (await fixture.openTabs(2)) as [Page, Page];
+    const [page, other] = pages;
+    if (!page.setFrozen) await suite.skipUnsupported(context, 'its driver cannot freeze a page');
+    await signIn(pages, fixture);
 
-      await page.setFrozen!(true);
-      await eventually('frozen', () => firstAt(page, ({ what }) => what === 'freeze'), Number.isFinite);
-      const expected = await leave(other, fixture);
-      await page.setFrozen!(false);
-      const thawedAt = await eventually(
-        'thawed',
-        () => firstAt(page, ({ what }) => what === 'resume'),
-        Number.isFinite,
-      );
-      expect(thawedAt).toBeGreaterThanOrEqual(expected.at);
-      await expectSignedOut(page, expected, thawedAt);
-    },
-  );
+    await page.setFrozen!(true);
+    await eventually('frozen', () => firstAt(page, ({ what }) => what === 'freeze'), Number.isFinite);
+    const expected = await optOut(other, fixture);
+    await page.setFrozen!(false);
+    const thawedAt = await eventually('thawed', () => firstAt(page, ({ what }) => what === 'resume'), Number.isFinite);
+    expect(thawedAt).toBeGreaterThanOrEqual(expected.at);
+    await expectSignedOut(page, expected, thawedAt);
+  });
 };

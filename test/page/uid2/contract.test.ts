@@ -99,6 +99,10 @@ describe('docs/migration.md', () => {
     }
   });
 
+  test('the README states how many scenarios there are', () => {
+    expect(readFileSync('README.md', 'utf8')).toContain(`${Object.keys(scenarios).length} scenarios`);
+  });
+
   test('every scenario whose observations differ belongs to one row', () => {
     const named = rows.flatMap((row) => namesIn(row[3]));
     const differing = Object.entries(scenarios).flatMap(([name, { here, former }]) => (here === former ? [] : [name]));
