@@ -1,6 +1,7 @@
 /**
  * Writes arrays in PostgreSQL's binary form. Both engines write them as text, and escape each element by regular expressions; the
- * server then parses that text. That takes three times as long, which counts for the thousands of rows of one statement.
+ * server then parses that text. That takes three times as long, which counts for the thousands of rows of one statement, and with
+ * `array_nulls = off` the server reads nulls as the string `NULL`.
  *
  * | bytes | content, big-endian |
  * |---|---|
@@ -53,14 +54,14 @@ const bigintArray = (elements: readonly (number | null)[]): Buffer => {
 };
 
 /**
- * Convert the value of a parameter: an array of strings for `text[]`, or of whole numbers for `bigint[]`, becomes binary. Both may
- * contain null.
+ * Convert the value of parameter `$number`: an array that the statement declares as `text[]` or `bigint[]` becomes binary. It may
+ * contain null. Its elements do not tell its type, because it may contain nothing but null.
  *
- * The engine converts all other values, and arrays that do not tell their type, because they have no elements but null.
+ * The engine converts all other values.
  */
-export function parameterOf(value: Value): Value {
+export function parameterOf(value: Value, number: number, sql: string): Value {
   if (!Array.isArray(value)) return value;
-  const first = value.find((element) => element !== null);
-  if (typeof first === 'string') return textArray(value);
-  return Number.isSafeInteger(first) ? bigintArray(value) : value;
+  const type = new RegExp(`\\$${number}::(text|bigint)\\[\\]`).exec(sql)?.[1];
+  if (type === 'text') return textArray(value);
+  return type === 'bigint' ? bigintArray(value) : value;
 }

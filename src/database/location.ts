@@ -4,20 +4,37 @@
 
 const EXPECTED = 'database: expected a folder or postgres://user:password@host:port/name';
 
+// `host:port`, `jdbc:...`, `user@host`, `key=value`, `host/name?key=value`: not meant as a folder. `C:\data` and `./a=b` are folders.
+const CONNECTION = /^(?![a-z]:[\\/])[^\\/]*[:=@]|:[^\\/]*@|\?\w+=/i;
+
+const folderFault = (location: string): string | undefined => {
+  if (location.trim() === '') return 'an empty string';
+  if (location.includes('\0')) return 'a string with U+0000';
+  if (location !== location.trim()) return 'white space at the beginning or the end';
+  return CONNECTION.test(location)
+    ? 'a connection in another form; for a folder with such a name, put ./ before it'
+    : undefined;
+};
+
+const urlFault = (location: string): string | undefined => {
+  if (/^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)|[?&]host=[^&#]*(?:,|%2c)/i.test(location))
+    return 'several hosts, which pg does not support; use a name that follows the primary';
+  const encode = '; percent-encode special characters in user and password';
+  // The error of `new URL` would quote the password.
+  if (!URL.canParse(location)) return `a malformed URL${encode}`;
+  const { pathname, hash } = new URL(location);
+  return `${pathname}${hash}`.includes('@') ? `a URL with @ after the host${encode}` : undefined;
+};
+
 /**
  * Return the kind of a location.
  *
- * @throws {RangeError} if it is neither a folder nor a PostgreSQL URL.
+ * @throws {RangeError} if it is neither a folder nor a PostgreSQL URL of one host.
  */
 export function locationKind(location: string): 'folder' | 'url' {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();
-  if (scheme === undefined) {
-    if (location.trim() === '') throw new RangeError(`${EXPECTED}, got an empty string`);
-    if (location.includes('\0')) throw new RangeError(`${EXPECTED}, got a string with U+0000`);
-    return 'folder';
-  }
-  if (scheme !== 'postgres' && scheme !== 'postgresql') throw new RangeError(`${EXPECTED}, got ${scheme}://`);
-  // The error of `new URL` would quote the password.
-  if (!URL.canParse(location)) throw new RangeError(`${EXPECTED}, got a malformed URL`);
-  return 'url';
+  const isUrl = scheme === 'postgres' || scheme === 'postgresql';
+  const fault = isUrl ? urlFault(location) : scheme === undefined ? folderFault(location) : `${scheme}://`;
+  if (fault !== undefined) throw new RangeError(`${EXPECTED}, got ${fault}`);
+  return isUrl ? 'url' : 'folder';
 }

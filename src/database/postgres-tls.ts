@@ -1,43 +1,56 @@
 /// <reference types="node" />
 /**
- * TLS to PostgreSQL: required for a server on another machine, unless the URL or the environment specifies otherwise.
+ * TLS to PostgreSQL: required for a server on another machine, unless the URL or the environment turns it off with exactly
+ * `sslmode=disable`.
  *
- * By default, `pg` sends passwords, opt-outs and hashes in plain text to any host.
+ * By default, `pg` sends passwords, opt-outs and hashes in plain text to any host, and parameters without a value or with an unknown
+ * one turn TLS off. So what counts is the client that `pg` creates, not which parameters the URL has.
  */
 
 import { isLoopback } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
+import { storageError } from './engine-errors.ts';
+import type { PgPackage } from './packages.ts';
 
-// URL parameters that specify TLS. The parameter `host` specifies a socket or another host.
-const DECIDED = ['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation'];
+const isDisabled = (location: string): boolean => {
+  const given = [...new URL(location).searchParams].filter(([name]) => name.startsWith('ssl')).join();
+  return given === 'sslmode,disable' || (given === '' && process.env.PGSSLMODE === 'disable');
+};
 
-// `pg` also decodes the name, and so connects to the socket in `%2Frun%2Fpostgresql`. It rejects a malformed name.
-const decoded = (hostname: string): string => {
+// A path is the folder of a Unix socket.
+const isThisMachine = (host: string): boolean =>
+  host.startsWith('/') || host === '::1' || isLoopback(host.toLowerCase());
+
+const clientOf = (pg: PgPackage, config: object): { readonly host: string; readonly ssl: unknown } => {
   try {
-    return decodeURIComponent(hostname);
-  } catch {
-    return hostname;
+    return new pg.Client(config);
+  } catch (error) {
+    throw storageError(error, 'cannot connect to PostgreSQL');
   }
 };
 
-const hostOf = ({ hostname, searchParams }: URL): string =>
-  searchParams.get('host') ?? (decoded(hostname).toLowerCase() || process.env.PGHOST || 'localhost');
+const REMEDY =
+  'connections to another machine use TLS and verify the certificate: for your own certificate authority, add sslrootcert=FILE to the URL; in a network that you trust, add sslmode=disable';
 
 /**
- * Return the TLS options of `pg`. They are empty if the database is on this machine, or if `sslmode`, another URL parameter or
- * `PGSSLMODE` specifies TLS.
+ * Return the TLS options of `pg`.
+ *
+ * @throws {TokenError} `storage_failed` if `pg` would connect to another machine in plain text, except with `sslmode=disable`.
  */
-export function tlsOptions(location: string): { readonly ssl?: true } {
-  const url = new URL(location);
-  if (DECIDED.some((name) => url.searchParams.has(name)) || process.env.PGSSLMODE) return {};
-  const host = hostOf(url);
-  // A path is the folder of a Unix socket.
-  return host.startsWith('/') || host === '::1' || isLoopback(host) ? {} : { ssl: true };
+export function tlsOptions(location: string, pg: PgPackage): { readonly ssl?: true } {
+  const byDefault = process.env.PGSSLMODE ? {} : ({ ssl: true } as const);
+  const { host, ssl } = clientOf(pg, { connectionString: location, ...byDefault });
+  const isLocal = isThisMachine(host);
+  // `pg` also passes on a string such as `yes`, and then throws in a listener.
+  if (typeof ssl === 'string' || !(ssl || isLocal || isDisabled(location)))
+    throw new TokenError(
+      'storage_failed',
+      `database: cannot connect to PostgreSQL: expected TLS, or exactly sslmode=disable, got parameters of the URL or a PGSSLMODE that specify neither; ${REMEDY}`,
+    );
+  return isLocal ? {} : byDefault;
 }
 
 const REFUSED = /does not support SSL|certificate|altnames|CERT_|SELF_SIGNED/i;
-const REMEDY =
-  'connections to another machine use TLS and verify the certificate: for your own certificate authority, add sslrootcert=FILE to the URL; in a network that you trust, add sslmode=disable';
 
 /** Add the remedy to a TLS error. */
 export function withTlsRemedy(error: TokenError): TokenError {

@@ -1,33 +1,51 @@
-/** The values of `pg`: converts them as `types.ts` specifies. */
-
-import type { PgPackage } from './packages.ts';
-
-// OIDs of types in PostgreSQL.
-const INT8 = 20;
-const INT8_ARRAY = 1016;
-const BYTEA = 17;
-const BYTEA_ARRAY = 1001;
-
-type PgTypes = PgPackage['types'];
-type GetTypeParser = PgTypes['getTypeParser'];
-
-const plainBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
 /**
- * Create the function that returns the parser of a type: ours if `pg` does not convert as `types.ts` specifies, otherwise the one
- * of `pg`.
+ * Converts the values of `pg` as `types.ts` specifies.
+ *
+ * The parsers of `pg` are global: other code in the process may replace them. So this file uses none of them. `bytea` may arrive in
+ * both forms of `bytea_output`.
  */
-export function createTypeParser(types: PgTypes): GetTypeParser {
-  const parserOf = (type: number, format?: 'text') =>
-    types.getTypeParser(type as Parameters<GetTypeParser>[0], format) as unknown;
-  const parseBytes = parserOf(BYTEA) as (text: string) => Uint8Array;
-  const parseArray = parserOf(INT8_ARRAY) as (text: string) => (string | null)[];
-  const parseByteArray = parserOf(BYTEA_ARRAY) as (text: string) => (Uint8Array | null)[];
-  const parsers = new Map<number, (text: string) => unknown>([
-    [INT8, Number],
-    [INT8_ARRAY, (text) => parseArray(text).map((item) => (item === null ? null : Number(item)))],
-    [BYTEA, (text) => plainBytes(parseBytes(text))],
-    [BYTEA_ARRAY, (text) => parseByteArray(text).map((item) => item && plainBytes(item))],
-  ]);
-  return ((type: number, format?: 'text') => parsers.get(type) ?? parserOf(type, format)) as GetTypeParser;
+
+type Parse = (text: string) => unknown;
+
+const ESCAPE = /\\(\\|[0-7]{3})/g;
+
+const parseBytes: Parse = (text) =>
+  new Uint8Array(
+    text.startsWith('\\x')
+      ? Buffer.from(text.slice(2), 'hex')
+      : Buffer.from(
+          text.replace(ESCAPE, (_, escaped: string) =>
+            escaped === '\\' ? escaped : String.fromCharCode(Number.parseInt(escaped, 8)),
+          ),
+          'latin1',
+        ),
+  );
+
+// An element in quotes, with backslashes before quotes and backslashes, or one without quotes.
+const ELEMENT = /"((?:[^"\\]|\\.)*)"|[^{},]+/gs;
+
+const arrayOf =
+  (parse: Parse): Parse =>
+  (text) =>
+    Array.from(text.matchAll(ELEMENT), ([plain, quoted]) => {
+      if (quoted !== undefined) return parse(quoted.replace(/\\(.)/gs, '$1'));
+      return plain === 'NULL' ? null : parse(plain);
+    });
+
+const asText: Parse = (text) => text;
+
+/** The parsers by the OID of the type in PostgreSQL. */
+const PARSERS = new Map<number, Parse>([
+  [16, (text) => text === 't'], // boolean
+  [17, parseBytes], // bytea
+  [20, Number], // bigint
+  [23, Number], // integer
+  [1009, arrayOf(asText)], // text[]
+  [1016, arrayOf(Number)], // bigint[]
+  [3802, JSON.parse], // jsonb
+]);
+
+/** Return the parser of a type. All types that `types.ts` does not list are strings. */
+export function getTypeParser(type: number): Parse {
+  return PARSERS.get(type) ?? asText;
 }

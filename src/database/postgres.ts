@@ -12,7 +12,7 @@ import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg, type PgPackage } from './packages.ts';
 import { checkTimeLimits, timeLimits, withPoolerRemedy } from './postgres-time-limits.ts';
 import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
-import { createTypeParser } from './postgres-types.ts';
+import { getTypeParser } from './postgres-types.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
 import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
@@ -46,15 +46,15 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
 };
 
 // The common settings of the pool and of a separate connection.
-const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutMs }: DatabaseOptions) => ({
+const connectionConfig = (url: string, pg: PgPackage, { statementTimeoutMs }: DatabaseOptions) => ({
   connectionString: url,
-  ...tlsOptions(url),
+  ...tlsOptions(url, pg),
   application_name: 'tessera',
   connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
   ...timeLimits(statementTimeoutMs),
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-  types: { getTypeParser: createTypeParser(types) },
+  types: { getTypeParser: getTypeParser as PgPackage['types']['getTypeParser'] },
 });
 
 // If `pg` cannot answer the server's request for a password, it leaves the connection open. The connection would keep the process
@@ -83,8 +83,8 @@ const createClosingClient = (pg: PgPackage) =>
     return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
   } as unknown as new () => Client;
 
-const isTimeout = (error: unknown): error is TokenError =>
-  isTokenError(error) && error.message.endsWith('Query read timeout');
+const endsWith = (error: unknown, end: string): error is TokenError =>
+  isTokenError(error) && error.message.endsWith(end);
 
 /**
  * @param timeoutMs  the server ends a statement after this time, ms. The client waits slightly longer for a server that does not
@@ -154,7 +154,7 @@ const runTransaction = async <T>(
     return result;
   } catch (error) {
     // Do not queue the rollback behind a statement that is still running: discarding the connection also rolls back.
-    if (isTimeout(error)) broken ??= error;
+    if (endsWith(error, 'Query read timeout')) broken ??= error;
     else
       await queries.script('ROLLBACK').catch((failed: Error) => {
         broken ??= failed;
@@ -209,14 +209,32 @@ export async function openPostgres(url: string, options: DatabaseOptions = {}): 
   const pool = await openPool(url, options);
   const { statementTimeoutMs } = options;
   const queries = queriesOn(pool, statementTimeoutMs);
-  const { run, close: waitForOperations } = createOperationTracker();
+  const { run: track, close: waitForOperations } = createOperationTracker();
+  const run = <T>(operation: () => Promise<T>): Promise<T> =>
+    track(() =>
+      operation().catch((error) => {
+        // `idle_session_timeout` has ended the session before it ran a statement.
+        if (endsWith(error, '(57P05)')) return operation();
+        throw error;
+      }),
+    );
+  const transaction = <T>(work: (queries: Queries) => Promise<T>, isUnlimited = false): Promise<T> =>
+    runTransaction(pool, work, statementTimeoutMs, isUnlimited);
+  // A single statement has the default isolation of the database or role. If that is stricter than read committed, a conflict fails
+  // instead of waiting, and nothing is changed.
+  const runSingle = <T>(work: (queries: Queries) => Promise<T>): Promise<T> =>
+    run(() =>
+      work(queries).catch((error) => {
+        if (endsWith(error, '(40001)')) return transaction(work);
+        throw error;
+      }),
+    );
   let closing: Promise<void> | undefined;
   return {
     kind: 'postgres',
-    query: (sql, params) => run(() => queries.query(sql, params)),
-    script: (sql) => run(() => queries.script(sql)),
-    transaction: (work, { isUnlimited = false } = {}) =>
-      run(() => runTransaction(pool, work, statementTimeoutMs, isUnlimited)),
+    query: (sql, params) => runSingle(({ query }) => query(sql, params)),
+    script: (sql) => runSingle(({ script }) => script(sql)),
+    transaction: (work, { isUnlimited } = {}) => run(() => transaction(work, isUnlimited)),
     subscribe: (channel, onNotification) => run(() => subscribe(url, options, channel, onNotification)),
     close: () => (closing ??= waitForOperations().then(() => pool.end())),
   };

@@ -18,7 +18,12 @@ export function createQueries(executor: Executor): Queries {
   return {
     query: async <R extends object = Row>(sql: string, params: readonly Value[] = []) => {
       try {
-        return (await executor.query(sql, params.map(parameterOf))).rows as R[];
+        return (
+          await executor.query(
+            sql,
+            params.map((value, i) => parameterOf(value, i + 1, sql)),
+          )
+        ).rows as R[];
       } catch (error) {
         throw storageError(error, 'a statement failed');
       }

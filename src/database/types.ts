@@ -10,7 +10,7 @@
  * | `bytea` | Uint8Array | Uint8Array |
  * | `boolean` | boolean | boolean |
  * | `jsonb` | JSON as a string, with `$1::text::jsonb` | the parsed value |
- * | `text[]`, `bigint[]`, `boolean[]`, `bytea[]` | array; null is allowed as an element | array |
+ * | `text[]`, `bigint[]` | array for `$1::text[]`; null is allowed as an element | array |
  * | NULL | null | null |
  *
  * Instants are `bigint`, epoch ms.

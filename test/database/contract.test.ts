@@ -1,8 +1,10 @@
-import { Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database } from '../../src/database/index.ts';
-import { migrate } from '../../src/database/index.ts';
+import { locationKind, migrate } from '../../src/database/index.ts';
 import { tlsOptions, withTlsRemedy } from '../../src/database/postgres-tls.ts';
 import { isTokenError, TokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from './locations.ts';
@@ -15,6 +17,34 @@ afterEach(async () => {
   vi.restoreAllMocks();
   await Promise.all(open.splice(0).map((database) => database.close()));
 });
+
+const VALUES = {
+  big: 2 ** 53 - 1,
+  small: -5,
+  words: `a "b", {c}, 'd' \\ \n é 🙂`,
+  bytes: Uint8Array.from([0, 1, 92, 120, 127, 128, 255]),
+  yes: true,
+  no: false,
+  nothing: null,
+  bigs: [1, 2 ** 40],
+  texts: ['a', 'b,"c"', '{}', '\\', '', 'NULL', null, 'd\n'],
+  unescaped: ['a', "b,'c'", '{}', '[]', '', 'NULL', 'null', null, 'é 🙂', '語'.repeat(100)],
+  numbers: [-1, null, 2 ** 53 - 1, 1 - 2 ** 53, 0],
+  nulls: [null, null],
+  missing: [null],
+  nobody: [],
+};
+const TYPES = [
+  ...['bigint', 'integer', 'text', 'bytea', 'boolean', 'boolean', 'text', 'bigint[]', 'text[]'],
+  ...['text[]', 'bigint[]', 'text[]', 'bigint[]', 'text[]'],
+];
+/** Send the values and read them back. */
+const selectValues = async (database: Database): Promise<unknown> => {
+  const select = Object.keys(VALUES).map((name, at) => `$${at + 1}::${TYPES[at]} AS ${name}`);
+  const [row] = await database.query(`SELECT ${select.join(', ')}`, Object.values(VALUES));
+  expect(row!.bytes!.constructor).toBe(Uint8Array);
+  return row;
+};
 
 describe.each(KINDS)('%s', (kind) => {
   const start = async (place?: string): Promise<Database> => {
@@ -33,43 +63,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('returns the values that were stored', async () => {
-    const database = await start();
-    const row = {
-      big: 2 ** 53 - 1,
-      small: -5,
-      words: `a "b", {c}, 'd' \\ \n é 🙂`,
-      bytes: Uint8Array.from([0, 1, 255]),
-      yes: true,
-      nothing: null,
-      bigs: [1, 2 ** 40],
-      texts: ['a', 'b,"c"', '{}', '\\', '', 'NULL', null],
-      unescaped: ['a', "b,'c'", '{}', '[]', '', 'NULL', 'null', null, 'é 🙂', '語'.repeat(100)],
-      numbers: [-1, null, 2 ** 53 - 1, 1 - 2 ** 53, 0],
-      flags: [true, null, false],
-      blobs: [Uint8Array.from([7, 0]), new Uint8Array()],
-      nobody: [],
-    };
-    const types = [
-      'bigint',
-      'integer',
-      'text',
-      'bytea',
-      'boolean',
-      'text',
-      'bigint[]',
-      'text[]',
-      'text[]',
-      'bigint[]',
-      'boolean[]',
-      'bytea[]',
-      'text[]',
-    ];
-    const names = Object.keys(row);
-    const select = names.map((name, at) => `$${at + 1}::${types[at]} AS ${name}`).join(', ');
-    const [back] = await database.query(`SELECT ${select}`, Object.values(row));
-    expect(back).toEqual(row);
-    expect(back!.bytes!.constructor).toBe(Uint8Array);
-    expect((back!.blobs as unknown[])[0]!.constructor).toBe(Uint8Array);
+    expect(await selectValues(await start())).toEqual(VALUES);
   });
 
   test('stores JSON, counts as numbers, and returns the rows of a change', async () => {
@@ -277,18 +271,49 @@ const inspected = (error: unknown): string =>
   JSON.stringify([error, Object.getOwnPropertyNames(error), (error as Error).message, String((error as Error).cause)]);
 
 describe('a location', () => {
+  const OTHER = 'got a connection in another form; for a folder with such a name, put ./ before it';
   test.each<[place: string, said: string]>([
     ['', 'got an empty string'],
     [' ', 'got an empty string'],
     ['secret\0', 'got a string with U+0000'],
     ['mysql://user:secret@host/name', 'got mysql://'],
     ['postgres://user:secret@host:port/name', 'got a malformed URL'],
+    ['postgres://user:1/secret@host/name', 'got a URL with @ after the host; percent-encode'],
+    ['postgres://user:1#secret@host/name', 'got a URL with @ after the host; percent-encode'],
+    ['postgres://user:secret@one:5432,two:5432/name', 'got several hosts'],
+    ['postgres://user:secret@one,two/name', 'got several hosts'],
+    ['postgres://user:secret@/name?host=one%2Ctwo', 'got several hosts'],
+    [' postgres://user:secret@host/name', 'got white space'],
+    ['secret ', 'got white space'],
+    ['postgres:/user:secret@host/name', OTHER],
+    ['jdbc:postgresql://host/name?user=user&password=secret', OTHER],
+    ['jdbc:postgresql:secret', OTHER],
+    ['"postgres://user:secret@host/name"', OTHER],
+    ['//user:secret@host/name', OTHER],
+    ['user:secret@host/name', OTHER],
+    ['user@host/secret', OTHER],
+    ['127.0.0.1:5432/secret', OTHER],
+    ['[::1]:5432/secret', OTHER],
+    ['db_host:5432/secret', OTHER],
+    ['host=127.0.0.1 dbname=x password=secret', OTHER],
+    ['host = /run/postgresql password = secret', OTHER],
+    ['host/name?user=user&password=secret', OTHER],
   ])('%s is refused', async (place, said) => {
     const error = await openDatabase(place).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RangeError);
     expect((error as Error).message).toContain('expected a folder or postgres://');
     expect((error as Error).message).toContain(said);
     expect(inspected(error)).not.toContain('secret');
+  });
+
+  test.each<[place: string, kind: string]>([
+    ...['data', './host=a:1', '/srv/env=prod/a:b', 'C:\\data', 'c:/data', '\\\\server\\share', 'a b/ü'].map(
+      (place): [string, string] => [place, 'folder'],
+    ),
+    ['postgres://user:p%40s,s@host/name?sslrootcert=a,b', 'url'],
+    ['postgresql:///name?host=/run/postgresql&user=name@server', 'url'],
+  ])('%s is a %s', (place, kind) => {
+    expect(locationKind(place)).toBe(kind);
   });
 });
 
@@ -309,19 +334,66 @@ describe('a PostgreSQL server', () => {
     expect(await limited.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('runs each transaction with the isolation that this project expects, whatever the default of the database', async () => {
+  /** Open a new database with other defaults. */
+  const openWith = async (...defaults: string[]): Promise<Database> => {
     const place = await freshLocation('postgres');
     const admin = await openDatabase(place);
-    await admin.script(
-      `ALTER DATABASE ${new URL(place).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`,
-    );
+    for (const each of defaults) await admin.script(`ALTER DATABASE ${new URL(place).pathname.slice(1)} SET ${each}`);
     await admin.close();
     const database = await openDatabase(place);
     open.push(database);
-    expect(await database.transaction(({ query }) => query('SHOW transaction_isolation'))).toEqual([
-      { transaction_isolation: 'read committed' },
+    return database;
+  };
+
+  test.each(['repeatable read', 'serializable'])(
+    'with %s by default lets conflicting statements and transactions wait, as with read committed',
+    async (isolation) => {
+      const database = await openWith(`default_transaction_isolation = '${isolation}'`);
+      await database.script('CREATE TABLE t (id integer); INSERT INTO t VALUES (0)');
+      const add = 'UPDATE t SET id = id + 1';
+      let waiting: Promise<unknown>[] = [];
+      await database.transaction(async ({ query }) => {
+        expect(await query('SHOW transaction_isolation')).toEqual([{ transaction_isolation: 'read committed' }]);
+        await query(add);
+        waiting = [
+          database.query(`${add} RETURNING id`),
+          database.script(add),
+          database.transaction((other) => other.query(add)),
+        ];
+        const count = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        await expect.poll(() => database.query(count)).toEqual([{ count: 3 }]);
+      });
+      await Promise.all(waiting);
+      expect(await database.query('SELECT id FROM t')).toEqual([{ id: 4 }]);
+    },
+  );
+
+  test('returns the values that were stored, whatever its defaults and the parsers of the application', async () => {
+    const database = await openWith('array_nulls = off', "bytea_output = 'escape'", "TimeZone = 'Asia/Tokyo'");
+    vi.spyOn(pg.types, 'getTypeParser').mockReturnValue(() => 'parsed by the application');
+    expect(await selectValues(database)).toEqual(VALUES);
+    expect(await database.query(`SELECT '{"a":[1]}'::jsonb AS more, 'b'::varchar AS word`)).toEqual([
+      { more: { a: [1] }, word: 'b' },
     ]);
   });
+
+  test.each(['query', 'script', 'transaction'] as const)(
+    'that has ended an idle session is sent the %s again, once',
+    async (method) => {
+      const database = await openWith();
+      // A sequence counts the calls: a rollback does not set it back.
+      await database.script(`CREATE SEQUENCE calls; CREATE FUNCTION fail(until bigint) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('calls') < until THEN RAISE SQLSTATE '57P05'; END IF; RETURN currval('calls'); END $$`);
+      const call = (until: number): Promise<unknown> => {
+        const sql = `SELECT fail(${until}) AS calls`;
+        return method === 'transaction' ? database.transaction(({ query }) => query(sql)) : database[method](sql);
+      };
+      await call(2);
+      expect(await database.query('SELECT last_value AS calls FROM calls')).toEqual([{ calls: 2 }]);
+      await expect(call(10)).rejects.toThrow('57P05');
+      expect(await database.query('SELECT last_value AS calls FROM calls')).toEqual([{ calls: 4 }]);
+    },
+  );
 
   test('runs any number of transactions on one connection without a warning of Node about listeners', async () => {
     const database = await openDatabase(await freshLocation('postgres'), { connections: 1 });
@@ -440,36 +512,89 @@ describe('a PostgreSQL server', () => {
     await proxy.close();
   });
 
-  test('on another machine is reached only by TLS, unless its URL specifies otherwise', async () => {
-    const environment = process.env.PGSSLMODE;
-    delete process.env.PGSSLMODE;
-    for (const local of ['user@127.0.0.1', 'user@localhost', 'user@[::1]', 'user@LOCALHOST', ''])
-      expect(tlsOptions(`postgres://${local}/name`)).toEqual({});
-    expect(tlsOptions('postgres:///name?host=/run/postgresql')).toEqual({});
-    for (const folder of ['%2Fvar%2Frun%2Fpostgresql', 'user@%2frun%2fpostgresql'])
-      expect(tlsOptions(`postgres://${folder}/name`)).toEqual({});
-    expect(tlsOptions('postgres://user@%zz/name')).toEqual({ ssl: true });
-    for (const remote of ['db.example', '192.0.2.1', 'db', '127.0.0.1.example'])
-      expect(tlsOptions(`postgres://user@${remote}/name`)).toEqual({ ssl: true });
-    expect(tlsOptions('postgres://user@localhost/name?host=db.example')).toEqual({ ssl: true });
-    vi.stubEnv('PGHOST', 'db.example');
-    expect(tlsOptions('postgres:///name')).toEqual({ ssl: true });
-    expect(tlsOptions('postgres://user@localhost/name')).toEqual({});
-    vi.unstubAllEnvs();
-    for (const decided of [
-      'sslmode=disable',
-      'sslmode=verify-full',
-      'sslrootcert=ca.pem',
-      'sslcert=client.pem',
-      'sslkey=client.key',
-      'sslnegotiation=direct',
-      'ssl=true',
-    ])
-      expect(tlsOptions(`postgres://user@db.example/name?${decided}`)).toEqual({});
-    process.env.PGSSLMODE = 'require';
-    expect(tlsOptions('postgres://user@db.example/name')).toEqual({});
-    if (environment === undefined) delete process.env.PGSSLMODE;
-    else process.env.PGSSLMODE = environment;
+  describe('on another machine', () => {
+    const TLS = 'TLS';
+    const PLAIN = 'plain text';
+    const REFUSED = 'refused';
+    const SSL_REQUEST = 80_877_103;
+    const TLS_RECORD = 22;
+
+    /** What an attempt to connect sends first. */
+    const firstSent = async (authority: string, parameters: string): Promise<string> => {
+      let first: string | undefined;
+      const listener = createServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', (bytes) => {
+          first = bytes[0] === TLS_RECORD || bytes.readInt32BE(4) === SSL_REQUEST ? TLS : PLAIN;
+          socket.destroy();
+        });
+      }).listen(0, '127.0.0.1');
+      await once(listener, 'listening');
+      const { port } = listener.address() as AddressInfo;
+      const url = `postgres://tessera:${PASSWORD}@${authority}:${port}/name${parameters}`;
+      const error = await openDatabase(url).catch((thrown: unknown) => thrown);
+      listener.close();
+      expect(isTokenError(error) && error.code).toBe('storage_failed');
+      expect(inspected(error)).not.toContain(PASSWORD);
+      const isRefused = (error as Error).message.includes('expected TLS, or exactly sslmode=disable');
+      expect(isRefused).toBe(first === undefined);
+      return first ?? REFUSED;
+    };
+    // The system's name for loopback, but not one that Tessera knows.
+    const REMOTE = '127.1';
+
+    beforeEach(() => {
+      vi.stubEnv('PGSSLMODE', '');
+    });
+    afterEach(() => {
+      vi.unstubAllEnvs();
+    });
+
+    test.each<[parameters: string, environment: string, expected: string]>([
+      ['', '', TLS],
+      ['?sslmode=', '', TLS],
+      ['?sslrootcert=', '', TLS],
+      ['?sslmode=verify-full', '', TLS],
+      ['?sslmode=verify-ful', '', TLS],
+      ['?sslmode=no-verify', '', TLS],
+      ['?sslnegotiation=postgres', '', TLS],
+      ['?sslnegotiation=direct', '', TLS],
+      ['?ssl=true', '', TLS],
+      ['?host=localhost&host=127.1', '', TLS],
+      ['?sslmode=disable', '', PLAIN],
+      ['?sslmode=disable', 'verify-full', PLAIN],
+      ['?ssl=', '', REFUSED],
+      ['?ssl=0', '', REFUSED],
+      ['?ssl=yes', '', REFUSED],
+      ['?sslmode=verify-full&sslmode=disable', '', REFUSED],
+      ['?ssl=true&sslmode=disable', '', REFUSED],
+      ['?sslrootcert=&sslmode=disable', '', REFUSED],
+      ['', 'disable', PLAIN],
+      ['', 'verify-full', TLS],
+      ['', 'verify_full', REFUSED],
+      ['', 'allow', REFUSED],
+      ['?sslmode=', 'disable', REFUSED],
+    ])('with the URL parameters "%s" and PGSSLMODE "%s": %s', async (parameters, environment, expected) => {
+      vi.stubEnv('PGSSLMODE', environment);
+      expect(await firstSent(REMOTE, parameters)).toBe(expected);
+    });
+
+    test.each(['127.0.0.1', 'LOCALHOST'])('but %s is this one, which needs no TLS', async (host) => {
+      expect(await firstSent(host, '')).toBe(PLAIN);
+    });
+
+    test.each(['://[::1]/name', ':///name?host=/run/postgresql', '://%2Fvar%2Frun%2Fpostgresql/name'])(
+      'but postgres%s is this one, which needs no TLS',
+      (rest) => {
+        expect(tlsOptions(`postgres${rest}`, pg)).toEqual({});
+      },
+    );
+
+    test('by PGHOST is reached by TLS, unless the URL has another host', () => {
+      vi.stubEnv('PGHOST', 'db.example');
+      expect(tlsOptions('postgres:///name', pg)).toEqual({ ssl: true });
+      expect(tlsOptions('postgres://user@localhost/name', pg)).toEqual({});
+    });
   });
 
   test('without TLS is rejected, with the remedy', () => {
