@@ -152,6 +152,31 @@ describe('a long body', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('comes after those of all others for a participant whose turn is less long ago', async () => {
+    const { turns } = createBodies();
+    const held = new Map<string, Promise<void>>();
+    const order: string[] = [];
+    const ask = (name: string) =>
+      held.set(
+        name,
+        turns.acquire(name).then((turn) => {
+          order.push(name);
+          turn!.release();
+        }),
+      );
+    const first = await turns.acquire('slow');
+    // It asks again before all others, and so does one that was served before.
+    for (const name of ['slow', 'second', 'third']) ask(name);
+    first!.release();
+    await Promise.all(held.values());
+    expect(order).toEqual(['second', 'third', 'slow']);
+    const again = await turns.acquire('second');
+    for (const name of ['second', 'slow', 'new', 'third']) ask(name);
+    again!.release();
+    await Promise.all(held.values());
+    expect(order.slice(3)).toEqual(['new', 'third', 'slow', 'second']);
+  });
+
   test('has a turn that is given back once, however often it is released', async () => {
     const { turns } = createBodies();
     const first = await turns.acquire('first');

@@ -28,24 +28,34 @@ export interface Turn {
 /** Longest time that a request waits for its turn, ms. */
 const MAX_WAIT_MS = 30_000;
 
-/** Create turns, which are granted in the order of the requests for them. */
+/** Create turns. The next one goes to the participant whose last turn is longest ago, and then to the one that has waited longest. */
 export function createTurns(): Turns {
   // By participant; the one that has waited longest comes first.
   const waiting = new Map<string, (turn: Turn) => void>();
+  // The participants that have had a turn; the one whose last turn is longest ago comes first.
+  const served = new Set<string>();
   let isTaken = false;
 
-  const createTurn = (): Turn => {
+  const nextParticipant = (): string | undefined => {
+    for (const participant of waiting.keys()) if (!served.has(participant)) return participant;
+    for (const participant of served) if (waiting.has(participant)) return participant;
+    return undefined;
+  };
+
+  const createTurn = (participant: string): Turn => {
     let isReleased = false;
+    served.delete(participant);
+    served.add(participant);
     return {
       release: () => {
         if (isReleased) return;
         isReleased = true;
-        const [next] = waiting;
+        const next = nextParticipant();
         isTaken = next !== undefined;
-        if (!next) return;
-        const [participant, grant] = next;
-        waiting.delete(participant);
-        grant(createTurn());
+        if (next === undefined) return;
+        const grant = waiting.get(next)!;
+        waiting.delete(next);
+        grant(createTurn(next));
       },
     };
   };
@@ -54,7 +64,7 @@ export function createTurns(): Turns {
     acquire: async (participant) => {
       if (!isTaken) {
         isTaken = true;
-        return createTurn();
+        return createTurn(participant);
       }
       if (waiting.has(participant)) return undefined;
       return new Promise((resolve) => {
