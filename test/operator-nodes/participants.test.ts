@@ -26,7 +26,7 @@ const startNode = async (database: string, options: OperatorOptions = {}) => {
   const { call } = createCalls(fetch, LEAKED, Date.now);
   const generate = async (as: Credentials = LEAKED) =>
     (await call('/v2/token/generate', { email: 'a@b.c' }, { as })).http;
-  return { operator, generate, lines };
+  return { operator, generate, call, lines };
 };
 const administer = async (database: string) => {
   const administration = await openAdministration({ database, rootSecret: ROOT });
@@ -90,6 +90,23 @@ test('a start revives no revoked participant and undoes no change, and logs both
   const third = await startNode(place, { participants: [{ ...LEAKED, clientSecret: secretOf(3) }] });
   expect(await third.generate({ ...LEAKED, clientSecret: secretOf(3) })).toBe(401);
   await expect(participants.add(LEAKED)).rejects.toThrow('expected an API key that has not been revoked');
+});
+
+test('logout refuses an envelope that is older than the role OPTOUT, which a change of the participant has added', async () => {
+  const place = await freshLocation('postgres');
+  const { call } = await startNode(place, { participants: [LEAKED] });
+  const { participants } = await administer(place);
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
+  const logout = async (at: number) => (await call('/v2/token/logout', { email: 'a@b.c' }, { at })).http;
+  const before = Date.now();
+  await participants.update(keyHash, { roles: ['GENERATOR', 'OPTOUT'] });
+  passSecond();
+  expect([await logout(before), await logout(Date.now() + 1000)]).toEqual([400, 200]);
+  // A change that leaves it the role.
+  const later = Date.now() + 1000;
+  await participants.update(keyHash, { siteId: 8 });
+  passSecond();
+  expect(await logout(later)).toBe(200);
 });
 
 test('a participant is added once, and changed by its ID alone; omitted values stay', async () => {

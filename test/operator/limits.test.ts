@@ -37,7 +37,9 @@ describe('the limit of an address', () => {
     const network = ['2001:db8:0:1::1', '2001:db8::1:0:0:0:2', '2001:0db8:0000:0001:ffff:ffff:ffff:ffff'];
     expect(network.map(accepts)).toEqual([true, true, false]);
     expect(accepts('2001:db8:0:2::1')).toBe(true);
-    expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map(accepts)).toEqual([true, true, false]);
+    const mapped = ['192.0.2.1', '::ffff:c000:201', '0:0:0:0:0:ffff:192.0.2.1', '[::FFFF:C000:0201]:443'];
+    expect(mapped.map(accepts)).toEqual([true, true, false, false]);
+    expect(accepts('::ffff:c000:202')).toBe(true);
     // Twice: another network, not the one above.
     expect(['::1', '::1'].map(accepts)).toEqual([true, true]);
   });
@@ -65,7 +67,16 @@ describe('the look-up of participants', () => {
       asked.push(authorization);
       return known.includes(authorization ?? '') ? KNOWN : undefined;
     };
-    return { clock, asked, known, find: createParticipantLookup({ find }, () => clock.at) };
+    return {
+      clock,
+      asked,
+      known,
+      find: createParticipantLookup(
+        { find },
+        createAddressLimit(2, () => clock.at),
+        () => clock.at,
+      ),
+    };
   };
 
   test('asks for an unknown key once in half a second', async () => {
@@ -91,13 +102,16 @@ describe('the look-up of participants', () => {
     const store = memoryState().participants;
     const secrets = createSecrets(ROOT, 'integration', 'UID2');
     const participants = createParticipants({ store, configured: [], secrets, now: () => NOON });
-    const find = createParticipantLookup({
-      find: (authorization) => {
-        // The first look-up reaches the participants a moment later.
-        if (performance.now() === startedAt) vi.advanceTimersByTime(1);
-        return participants.find(authorization);
+    const find = createParticipantLookup(
+      {
+        find: (authorization) => {
+          // The first look-up reaches the participants a moment later.
+          if (performance.now() === startedAt) vi.advanceTimersByTime(1);
+          return participants.find(authorization);
+        },
       },
-    });
+      undefined,
+    );
     const startedAt = performance.now();
     expect(await find('Bearer later')).toBeUndefined();
     const clientSecret = toB64(ROOT);
@@ -105,6 +119,20 @@ describe('the look-up of participants', () => {
     vi.advanceTimersByTime(UNKNOWN_KEY_MS - 1);
     expect(await find('Bearer later')).toMatchObject({ siteId: 101 });
     vi.useRealTimers();
+  });
+
+  test('asks for no unknown key of an address beyond its limit, and counts each refused request once', async () => {
+    const { asked, clock, find } = createLookup(['Bearer known', 'Bearer new']);
+    await find('Bearer known', '192.0.2.1');
+    for (let call = 0; call < 2; call++) expect(await find('Bearer nobody', '192.0.2.1')).toBeUndefined();
+    for (const key of ['Bearer nobody', 'Bearer another', 'Bearer new', undefined])
+      expect(await find(key, '192.0.2.1')).toEqual({ waitMs: 1000 });
+    expect(asked).toEqual(['Bearer known', 'Bearer nobody']);
+    // Neither a participant who has called before, nor another address.
+    expect(await find('Bearer known', '192.0.2.1')).toBe(KNOWN);
+    expect(await find('Bearer new', '192.0.2.2')).toBe(KNOWN);
+    clock.at = 1000;
+    expect(await find('Bearer another', '192.0.2.1')).toBeUndefined();
   });
 
   test('asks nothing without a header', async () => {
@@ -161,6 +189,7 @@ describe('the look-up of participants', () => {
     const clock = { at: 0 };
     const participants = createParticipantLookup(
       { find: async (authorization) => (authorization?.startsWith('Bearer known') ? KNOWN : undefined) },
+      undefined,
       () => clock.at,
     );
     for (let at = 0; at < 10_000; at++) await participants(`Bearer known ${at}`);
@@ -189,6 +218,7 @@ describe('the look-up of participants', () => {
           return KNOWN;
         },
       },
+      undefined,
       () => clock.at,
     );
     const slow = Array.from({ length: 10 }, (_, at) => find(`Bearer slow ${at}`));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { memoryEnvelopes } from '../../src/operator/state/envelopes.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { createTestService, envelope, NOON, SECOND, type TestService } from './fixtures.ts';
+import { BASE, createTestService, envelope, NOON, ROOT, SECOND, type TestService } from './fixtures.ts';
 
 const GENERATE = '/v2/token/generate';
 const LOGOUT = '/v2/token/logout';
@@ -44,6 +44,54 @@ describe('logout refuses an envelope that was received before', () => {
   });
 });
 
+describe('logout refuses an envelope that was refused before', () => {
+  const OPTOUT_ONLY = { apiKey: 'opt-outs', roles: ['OPTOUT'] } as const;
+  const MAPPER = { apiKey: 'mapper', roles: ['MAPPER', 'OPTOUT'] } as const;
+  test.each<[reason: string, path: string, http: number, given: typeof OPTOUT_ONLY | typeof MAPPER, method?: string]>([
+    ['because of the role', GENERATE, 401, OPTOUT_ONLY],
+    ['because of the rate limit', '/v2/identity/map', 429, MAPPER],
+    ['because of the path', '/v2/token/generat', 404, MAPPER],
+    ['because of the method', GENERATE, 405, MAPPER, 'PUT'],
+  ])('%s', async (_, path, http, given, method = 'POST') => {
+    const service = createTestService({ participants: [given, { apiKey: 'generator' }], rateLimit: 1 });
+    const [participant, as] = service.operator.participants;
+    const authorization = `Bearer ${participant!.apiKey}`;
+    // A database counts in its own time: sent until the limit is reached.
+    const refused = async () => {
+      const body = toB64(await envelope(user, participant!.clientSecret, NOON));
+      const request = new Request(BASE + path, { method, body, headers: { authorization } });
+      return { body, http: (await service.operator.fetch(request)).status };
+    };
+    let sent = await refused();
+    while (sent.http !== http) sent = await refused();
+    const replayed = await service.post(LOGOUT, sent.body, { authorization });
+    expect([replayed.status, await replayed.json()]).toEqual([400, REFUSED]);
+    expect((await service.call(GENERATE, user, { as: as! })).json.status).toBe('success');
+  });
+
+  test.each([121 * SECOND, 23 * 3600 * SECOND])('because its clock was %i ms ahead', async (aheadMs) => {
+    const service = createTestService();
+    const send = sender(service, await envelope(user, service.participant.clientSecret, NOON + aheadMs));
+    expect((await send(GENERATE, false)).json.message).toContain('Invalid timestamp');
+    service.now = NOON + aheadMs;
+    expect(await send(LOGOUT, false)).toMatchObject({ http: 400, json: REFUSED });
+  });
+});
+
+test('logout refuses an envelope that is older than the role OPTOUT', async () => {
+  const state = memoryState();
+  const given = { apiKey: 'publisher', clientSecret: toB64(ROOT) };
+  const before = createTestService({ state, participants: [{ ...given, roles: ['GENERATOR'] }] });
+  const send = (service: TestService, sealed: Uint8Array<ArrayBuffer>, path: string) =>
+    sender(service, sealed)(path, false);
+  const sealed = await envelope(user, given.clientSecret, NOON);
+  expect((await send(before, sealed, GENERATE)).http).toBe(200);
+  const participants = [{ ...given, roles: ['GENERATOR', 'OPTOUT'] as const }];
+  const after = createTestService({ state, participants, now: () => NOON + SECOND });
+  expect(await send(after, sealed, LOGOUT)).toMatchObject({ http: 400, json: { status: 'client_error' } });
+  expect((await send(after, await envelope(user, given.clientSecret, NOON + SECOND), LOGOUT)).http).toBe(200);
+});
+
 test('two logouts of one user with envelopes of their own are both accepted', async () => {
   const service = createTestService();
   for (let at = 0; at < 2; at++) expect((await service.call(LOGOUT, user)).json.body).toEqual({ optout: 'OK' });
@@ -74,7 +122,7 @@ test('an envelope is remembered until no node accepts it any more, however much 
 
 test('an envelope is forgotten after eight minutes', async () => {
   const envelopes = memoryEnvelopes();
-  expect(await envelopes.add('tag', NOON)).toBe(true);
-  expect(await envelopes.add('tag', NOON + 480 * SECOND - 1)).toBe(false);
-  expect(await envelopes.add('tag', NOON + 480 * SECOND)).toBe(true);
+  expect(await envelopes.add('tag', NOON, NOON)).toBe(true);
+  expect(await envelopes.add('tag', NOON + 480 * SECOND - 1, NOON)).toBe(false);
+  expect(await envelopes.add('tag', NOON + 480 * SECOND, NOON)).toBe(true);
 });

@@ -17,7 +17,9 @@ export interface EndpointCall {
   readonly participant: Participant;
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
-  /** Whether this envelope has been received before, at any endpoint. Known only for callers with the role OPTOUT. */
+  /** The time in the envelope, epoch ms. */
+  readonly sealedAt: number;
+  /** Whether this envelope has been received before, at any path. Known only for callers with the role OPTOUT. */
   readonly isReplay: boolean;
 }
 

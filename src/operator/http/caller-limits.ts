@@ -18,6 +18,8 @@ export interface Caller {
 export interface AddressLimit {
   /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
   take(address: string | undefined): number | undefined;
+  /** Take back the count of a request that turned out to need none. */
+  giveBack(address: string | undefined): void;
 }
 
 const COUNTERS = 2 ** 16;
@@ -31,10 +33,14 @@ const networkOf = (given: string): string => {
   const groups = head.split(':').filter(Boolean);
   const rest = tail?.split(':').filter(Boolean) ?? [];
   while (tail !== undefined && groups.length + rest.length < 8) groups.push('0');
-  return [...groups, ...rest]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16))
-    .join(':');
+  const numbers = [...groups, ...rest].map((group) => Number.parseInt(group, 16));
+  // An IPv4 address in its IPv6 form, without dots: ::ffff:c000:201.
+  if (numbers.slice(0, 6).join() === '0,0,0,0,0,65535')
+    return numbers
+      .slice(6)
+      .flatMap((number) => [number >> 8, number & 255])
+      .join('.');
+  return numbers.slice(0, 4).join(':');
 };
 
 /** Remove the port that some proxies append to an address: `192.0.2.1:51234`, `[2001:db8::1]:443`. */
@@ -71,6 +77,11 @@ export function createAddressLimit(perSecond: number, now: () => number = () => 
       const index = indexOf(networkOf(address));
       counts[index] = counts[index]! + 1;
       return counts[index]! > perSecond ? windowEndsAt - at : undefined;
+    },
+    giveBack: (address) => {
+      const index = address === undefined ? undefined : indexOf(networkOf(address));
+      // It is 0 if the second has ended.
+      if (index !== undefined && counts[index]) counts[index]--;
     },
   };
 }

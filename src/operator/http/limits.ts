@@ -35,10 +35,11 @@ export function createLimits(
   state: State,
   participants: Participants,
 ): Limits {
+  const anonymous = anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit);
   return {
     participant: rateLimit === undefined ? undefined : (state.limiter?.(rateLimit) ?? memoryRateLimit(rateLimit)),
-    anonymous: anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit),
-    findParticipant: createParticipantLookup(participants),
+    anonymous,
+    findParticipant: createParticipantLookup(participants, anonymous),
     bodyMemory: createBodyMemory(),
     startRequest: createLargeRequests(),
     longResponses: createTurns(),

@@ -2,13 +2,15 @@
  * Finds the participant of a request, and limits the cost of unknown API keys, each of which would cause a database query.
  *
  * An unknown key is remembered for half a second. Once there are too many unknown keys in one second, keys that this process has
- * not accepted before are rejected without a query. `identity/participants.ts` caches known participants.
+ * not accepted before are rejected without a query. The limit of the address comes first, so that one address cannot use up these
+ * look-ups. `identity/participants.ts` caches known participants.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { encodeB64 } from '../crypto/base64.ts';
 import { utf8Bytes } from '../crypto/node-builtins.ts';
 import type { Participant, Participants } from '../identity/participants.ts';
+import type { AddressLimit } from './caller-limits.ts';
 
 /** How long an unknown key is remembered, ms. After that time, every node knows a participant who was added. */
 export const UNKNOWN_KEY_MS = 500;
@@ -20,12 +22,21 @@ const WINDOW_MS = 1000;
 /** The participant of a request; undefined if there is none; or how long the caller must wait, ms. */
 export type LookupResult = Participant | { readonly waitMs: number } | undefined;
 
-/** Finds the participant of an `Authorization` header. */
-export type ParticipantLookup = (authorization: string | undefined) => Promise<LookupResult>;
+/** Finds the participant of an `Authorization` header from an address. */
+export type ParticipantLookup = (
+  authorization: string | undefined,
+  address?: string | undefined,
+) => Promise<LookupResult>;
 
-/** Create a look-up. `now` is a clock that never goes back, ms. */
+/**
+ * Create a look-up.
+ *
+ * @param addresses  counts the requests without a participant. Undefined: no limit.
+ * @param now        a clock that never goes back, ms.
+ */
 export function createParticipantLookup(
   { find }: Pick<Participants, 'find'>,
+  addresses: AddressLimit | undefined,
   now: () => number = () => performance.now(),
 ): ParticipantLookup {
   // Digests, so that no API key stays in memory. `accepted` is in order of use, oldest first.
@@ -40,13 +51,20 @@ export function createParticipantLookup(
     for (const [digest, until] of unknownUntil) if (until <= at) unknownUntil.delete(digest);
   };
 
-  return async (authorization) => {
-    if (authorization === undefined) return undefined;
+  const count = (address: string | undefined): { readonly waitMs: number } | undefined => {
+    const waitMs = addresses?.take(address);
+    return waitMs === undefined ? undefined : { waitMs };
+  };
+
+  return async (authorization, address) => {
+    if (authorization === undefined) return count(address);
     const at = now();
     if (at >= windowEndsAt) startWindow(at);
     const digest = encodeB64(sha256(utf8Bytes(authorization)));
-    if ((unknownUntil.get(digest) ?? at) > at) return undefined;
+    if ((unknownUntil.get(digest) ?? at) > at) return count(address);
     const isAccepted = accepted.has(digest);
+    const refusal = isAccepted ? undefined : count(address);
+    if (refusal) return refusal;
     if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
     // Counted before the answer is known, because parallel look-ups must not exceed the limit.
     if (!isAccepted) lookups++;
@@ -56,8 +74,9 @@ export function createParticipantLookup(
     accepted.delete(digest);
     if (!participant) {
       unknownUntil.set(digest, at + UNKNOWN_KEY_MS);
-      return undefined;
+      return isAccepted ? count(address) : undefined;
     }
+    if (!isAccepted) addresses?.giveBack(address);
     // A later window has not counted it.
     if (!isAccepted && countedUntil === windowEndsAt) lookups--;
     accepted.add(digest);

@@ -23,6 +23,10 @@ export interface OpenedRequest {
   readonly payload: Record<string, unknown> | undefined;
   /** 8 bytes, repeated in the answer. */
   readonly nonce: Bytes;
+  /** The time inside, epoch ms. */
+  readonly sealedAt: number;
+  /** The error to answer if that time is too far from the operator's, or if the payload is not an object. */
+  readonly fault: EndpointResult | undefined;
   /** Authentication tag of the envelope, base64. */
   readonly tag: string;
   /** Whether to answer with bytes instead of base64. */
@@ -85,10 +89,11 @@ const openEnvelope = async (
   } catch (error) {
     return clientError(isTokenError(error) && error.code === 'decrypt_failed' ? messages.key : messages.payload);
   }
-  if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(messages.time);
-  const payload = message.json === '' ? undefined : parseObject(message.json);
-  if (message.json !== '' && !payload) return clientError(messages.payload);
-  return { payload, nonce: message.nonce, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
+  const { at: sealedAt, nonce, json } = message;
+  const payload = json === '' ? undefined : parseObject(json);
+  const payloadFault = json !== '' && !payload ? clientError(messages.payload) : undefined;
+  const fault = Math.abs(now - sealedAt) < CLOCK_WINDOW_MS ? payloadFault : clientError(messages.time);
+  return { payload, nonce, sealedAt, fault, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
 };
 
 /**
@@ -97,7 +102,7 @@ const openEnvelope = async (
  * @param binary  whether the content type announces bytes. Base64 is accepted all the same, and answered with base64.
  * @param now     the operator's time, epoch ms.
  * @param scope   determines the documentation to which the messages link.
- * @returns       the opened request, or the error to answer.
+ * @returns       the opened request, or the error to answer if it cannot be opened.
  */
 export async function openBody(
   body: Bytes,

@@ -20,7 +20,7 @@ import type { MetricsText } from './metrics.ts';
 import { MAX_REFRESH_BYTES, readBody } from './request-body.ts';
 import type { Exchange } from './response.ts';
 import { bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse, unavailable } from './response.ts';
-import { sealedRoute } from './sealed-route.ts';
+import { rememberEnvelope, sealedRoute } from './sealed-route.ts';
 
 // Hono passes its bindings to the route handlers as `c.env`.
 interface RouterEnv {
@@ -95,8 +95,14 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
     app.get(METRICS_PATH, async ({ env }) => metricsResponse(await service.metrics.text(), env.headers));
   for (const path of PATHS)
     if (path !== METRICS_PATH || service.settings.publicMetrics)
-      app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));
-  app.notFound((c) => c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers));
+      app.all(path, async (c) => {
+        await rememberEnvelope(service, c.env);
+        return c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' });
+      });
+  app.notFound(async (c) => {
+    await rememberEnvelope(service, c.env);
+    return c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers);
+  });
   // `respond` below answers failures, including those of a refresh.
   app.onError((error) => {
     throw error;

@@ -1,8 +1,8 @@
 /**
  * Handles a request to a sealed endpoint; the steps are the same for all of them.
  *
- * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, replay check, start of a large
- * request, endpoint, sealed answer. Therefore, the body of an unknown caller is never read, and only a caller with the client
+ * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, start of a large request, endpoint,
+ * sealed answer. With the role OPTOUT, the envelope is remembered as soon as it opens, before other roles are checked. Therefore, the body of an unknown caller is never read, and only a caller with the client
  * secret uses up a participant's rate limit. The clock is read once, so that the answer and the time in its envelope agree.
  */
 
@@ -18,8 +18,7 @@ import type { Caller } from './caller-limits.ts';
 import type { Limits } from './limits.ts';
 import { longBody } from './long-response.ts';
 import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
-import type { OpenedRequest } from './request-envelope.ts';
-import { openBody } from './request-envelope.ts';
+import { type OpenedRequest, openBody } from './request-envelope.ts';
 import type { Exchange } from './response.ts';
 import { bodyResponse, bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
 
@@ -28,7 +27,44 @@ const TURN_RETRY_MS = 5000;
 // Time after which another body of a participant may fit into its memory, ms.
 const MEMORY_RETRY_MS = 1000;
 
+const NOT_PERMITTED = unauthorized('API key not permitted for this operation');
+
 type Handler = (exchange: Exchange) => Promise<Response>;
+
+interface ReceivedRequest extends OpenedRequest {
+  readonly now: number;
+  readonly isReplay: boolean;
+  readonly bodyBytes: number;
+}
+
+// Reads and opens an envelope. One of a participant with the role OPTOUT is remembered before anything can refuse it, because it
+// does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Resolves
+// with undefined if the body is too large.
+const receive = async (
+  { settings, envelopes }: Service,
+  { request }: Exchange,
+  { secret, roles }: Participant,
+): Promise<ReceivedRequest | EndpointResult | undefined> => {
+  const body = await readBody(request);
+  if (!body) return undefined;
+  const now = settings.now();
+  const opened = await openBody(body, isBinary(request), secret, now, settings.scope);
+  if ('httpStatus' in opened) return opened;
+  const isReplay = roles.has('OPTOUT') && !(await envelopes.add(opened.tag, now, opened.sealedAt));
+  return { ...opened, now, isReplay, bodyBytes: body.length };
+};
+
+/** Remember the envelope of a request that no endpoint serves, as those of all other requests. */
+export async function rememberEnvelope(service: Service, exchange: Exchange): Promise<void> {
+  const { request, caller } = exchange;
+  const authorization = request.headers.get('authorization');
+  if (!authorization || announcesMoreThan(request, MAX_BODY_BYTES)) return;
+  const { findParticipant, bodyMemory } = service.limits;
+  const participant = await findParticipant(authorization, caller.address);
+  if (!participant || 'waitMs' in participant || !participant.roles.has('OPTOUT')) return;
+  const release = bodyMemory.reserve(participant.keyHash, request);
+  if (release) await receive(service, exchange, participant).finally(release);
+}
 
 // Returns a function that answers a caller who has not proved to be a participant.
 const refusal =
@@ -53,19 +89,15 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
   const { settings, limits } = service;
 
   const refuse = refusal(limits);
+  const isPermitted = ({ roles }: Participant): boolean => endpoint.roles.some((role) => roles.has(role));
 
   const answer = async (
     exchange: Exchange,
     participant: Participant,
-    { payload, nonce, binary, tag }: OpenedRequest,
-    now: number,
-    bodyBytes: number,
+    { payload, nonce, binary, now, sealedAt, isReplay, bodyBytes }: ReceivedRequest,
   ): Promise<Response> => {
-    // An envelope does not say for which endpoint it was sealed: one with a DII for another endpoint would opt out its user at
-    // logout.
-    const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
     await limits.startRequest(bodyBytes, participant.keyHash);
-    const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
+    const result = await endpoint.handle({ now, participant, payload, sealedAt, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
     const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
     if (result.isLong && !turn) return rateLimited(exchange, TURN_RETRY_MS);
@@ -80,26 +112,25 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
   };
 
   const open = async (exchange: Exchange, participant: Participant): Promise<Response> => {
-    const { request } = exchange;
-    const body = await readBody(request);
-    if (!body) return bodyTooLarge(exchange);
-    const now = settings.now();
-    const opened = await openBody(body, isBinary(request), participant.secret, now, settings.scope);
-    if ('httpStatus' in opened) return refuse(exchange, opened);
+    const received = await receive(service, exchange, participant);
+    if (!received) return bodyTooLarge(exchange);
+    if (!isPermitted(participant)) return refuse(exchange, NOT_PERMITTED);
+    if ('httpStatus' in received) return refuse(exchange, received);
+    if (received.fault) return refuse(exchange, received.fault);
     const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
-    return answer(exchange, participant, opened, now, body.length);
+    return answer(exchange, participant, received);
   };
 
   return async (exchange) => {
     const { request, headers } = exchange;
     Object.assign(headers, endpoint.headers);
     if (announcesMoreThan(request, MAX_BODY_BYTES)) return bodyTooLarge(exchange);
-    const participant = await limits.findParticipant(request.headers.get('authorization') ?? undefined);
-    if (!participant) return refuse(exchange, unauthorized('API key missing or unknown'));
+    const authorization = request.headers.get('authorization') ?? undefined;
+    const participant = await limits.findParticipant(authorization, exchange.caller.address);
+    if (!participant) return plainResponse(exchange, unauthorized('API key missing or unknown'));
     if ('waitMs' in participant) return rateLimited(exchange, participant.waitMs);
-    if (!endpoint.roles.some((role) => participant.roles.has(role)))
-      return refuse(exchange, unauthorized('API key not permitted for this operation'));
+    if (!isPermitted(participant) && !participant.roles.has('OPTOUT')) return refuse(exchange, NOT_PERMITTED);
     const release = limits.bodyMemory.reserve(participant.keyHash, request);
     if (!release) return rateLimited(exchange, MEMORY_RETRY_MS);
     try {

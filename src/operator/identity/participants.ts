@@ -20,6 +20,8 @@ import { DEFAULT_ROLES, DEFAULT_SITE_ID } from './roles.ts';
 export interface Participant {
   readonly siteId: number;
   readonly roles: ReadonlySet<Role>;
+  /** When it got the role OPTOUT, epoch ms; 0 if that is not known. */
+  readonly optOutSince: number;
   /** Seals requests and answers. */
   readonly secret: AesKey;
   /** Identifies the participant; not a credential. */
@@ -94,9 +96,11 @@ export function randomCredentials(given: GivenCredentials, environment: Environm
   return completeCredentials(given, { derive: () => randomBytes(32) }, environment, scope);
 }
 
-// How long, in real time, a participant is kept in memory, ms. It ensures that a revocation or a changed secret reaches every
-// node within a second. `http/participant-lookup.ts` remembers unknown keys.
-const CACHE_MS = 500;
+/**
+ * How long, in real time, a participant is kept in memory, ms. It ensures that a revocation or a changed secret reaches every node
+ * within a second. `http/participant-lookup.ts` remembers unknown keys.
+ */
+export const CACHE_MS = 500;
 // A full cache is emptied.
 const MAX_CACHED = 10_000;
 
@@ -114,10 +118,10 @@ const createLookUp = (store: ParticipantStore) => {
   const read = async (keyHash: string): Promise<Participant | undefined> => {
     const found = await store.byKeyHash(keyHash);
     if (!found) return undefined;
-    const { siteId, roles, clientSecret } = found;
+    const { siteId, roles, clientSecret, optOutSince } = found;
     const secret = await (keys.get(clientSecret) ??
       remember(keys, clientSecret, aesKey(fromB64(clientSecret) as Bytes)));
-    return { siteId, roles: new Set(roles), secret, keyHash };
+    return { siteId, roles: new Set(roles), optOutSince: optOutSince ?? 0, secret, keyHash };
   };
 
   return async (keyHash: string): Promise<Participant | undefined> => {

@@ -10,12 +10,13 @@ import type { Database } from '../../database/index.ts';
 /** Remembers envelopes. */
 export interface EnvelopeStore {
   /**
-   * Remember an envelope at `now` (epoch ms) for `ENVELOPE_MS`.
+   * Remember an envelope for `ENVELOPE_MS` after `now`, or after `sealedAt` if that is later (both epoch ms).
    *
-   * @param tag  its authentication tag, base64.
-   * @returns    true if it is the first one with this tag.
+   * @param tag       its authentication tag, base64.
+   * @param sealedAt  the time inside it.
+   * @returns         true if it is the first one with this tag.
    */
-  add(tag: string, now: number): Promise<boolean>;
+  add(tag: string, now: number, sealedAt: number): Promise<boolean>;
 }
 
 /** A node accepts an envelope if the time inside differs by less than this from its own clock, ms. */
@@ -28,20 +29,26 @@ export const CLOCK_WINDOW_MS = 120_000;
  * behind, accepts it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the
  * envelope was stored.
  */
-const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;
+export const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;
+// An envelope of a clock that is ahead is rejected until its time comes. Of one that is further ahead than this, ms, it is forgotten
+// earlier, so that no caller can fill the store for ever.
+const MAX_AHEAD_MS = 86_400_000;
+
+const expiryOf = (now: number, sealedAt: number): number =>
+  Math.max(now, Math.min(sealedAt, now + MAX_AHEAD_MS)) + ENVELOPE_MS;
 
 /** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {
   const expiries = new Map<string, number>();
+  let cleanAt = Number.NEGATIVE_INFINITY;
   return {
-    add: async (tag, now) => {
-      // In the order of their insertion, and thus of their expiry.
-      for (const [old, expiresAt] of expiries) {
-        if (expiresAt > now) break;
-        expiries.delete(old);
+    add: async (tag, now, sealedAt) => {
+      if (now >= cleanAt) {
+        cleanAt = now + ENVELOPE_MS;
+        for (const [old, expiresAt] of expiries) if (expiresAt <= now) expiries.delete(old);
       }
-      if (expiries.has(tag)) return false;
-      expiries.set(tag, now + ENVELOPE_MS);
+      if ((expiries.get(tag) ?? now) > now) return false;
+      expiries.set(tag, expiryOf(now, sealedAt));
       return true;
     },
   };
@@ -51,10 +58,10 @@ export function memoryEnvelopes(): EnvelopeStore {
 export function databaseEnvelopes(database: Database): EnvelopeStore {
   let cleanAt = Number.NEGATIVE_INFINITY;
   return {
-    add: async (tag, now) => {
+    add: async (tag, now, sealedAt) => {
       const added = await database.query(
         'INSERT INTO tessera_envelopes VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING tag',
-        [tag, now + ENVELOPE_MS],
+        [tag, expiryOf(now, sealedAt)],
       );
       if (now >= cleanAt) {
         cleanAt = now + ENVELOPE_MS;

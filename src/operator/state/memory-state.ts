@@ -31,6 +31,7 @@ const memoryParticipants = (): ParticipantStore => {
           ...participant,
           optionsHash: optionsHash ?? before?.optionsHash,
           addedAt: before?.addedAt ?? now,
+          optOutSince: before?.roles.includes('OPTOUT') ? before.optOutSince : now,
           revokedAt: null,
         });
       }

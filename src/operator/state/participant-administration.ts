@@ -92,7 +92,7 @@ export function participantsOf(
       const { keyHash } = findById(await store.list(), id);
       const { apiKey: _, ...random } = randomCredentials(given, environment, scope);
       const isNew = newSecret || given.clientSecret !== undefined;
-      const changed = await store.update(keyHash, (stored) => {
+      const changed = await store.update(keyHash, now(), (stored) => {
         const { clientSecret, siteId, roles } = { ...stored, ...Object.fromEntries(changes) };
         return { keyHash, clientSecret: isNew ? random.clientSecret : clientSecret, siteId, roles };
       });

@@ -4,16 +4,22 @@ import { type Database, durableTransaction, type Queries } from '../../database/
 import { fromB64, toB64 } from '../../token/bytes.ts';
 import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';
+import { CACHE_MS } from '../identity/participants.ts';
 import type { Role } from '../identity/roles.ts';
 import type { ParticipantStore, StoredParticipant } from './state.ts';
 
+// The instant $n from which on every node remembers the envelopes of a participant who gets the role OPTOUT now.
+const optOutSince = (now: string): string => `opt_out_since =
+    CASE WHEN 'OPTOUT' = ANY(tessera_participants.roles) THEN tessera_participants.opt_out_since ELSE ${now}::bigint + ${CACHE_MS} END`;
+
 // Changes a stored participant, unless it has been revoked, was put with the same options before, or must be kept ($7). A new row
 // has no xmax.
-const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at)
-  VALUES ($1, $2, $3, $4, $5, $6)
+const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at, opt_out_since)
+  VALUES ($1, $2, $3, $4, $5, $6, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
     sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles,
-    options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash)
+    options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash),
+    ${optOutSince('$6')}
   WHERE tessera_participants.revoked_at IS NULL AND NOT $7::boolean
     AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
   RETURNING xmax = 0 AS "isNew"`;
@@ -24,20 +30,25 @@ export interface ParticipantRows extends ParticipantStore {
    * Add a participant at `now` (epoch ms). If one with its `keyHash` is already stored, resolves with false and changes nothing.
    */
   add(participant: StoredParticipant, now: number): Promise<boolean>;
-  /** Replace a participant with the result of `change`. Resolves with undefined if there is none, or if it has been revoked. */
+  /**
+   * Replace a participant at `now` (epoch ms) with the result of `change`. Resolves with undefined if there is none, or if it has
+   * been revoked.
+   */
   update(
     keyHash: string,
+    now: number,
     change: (stored: StoredParticipant) => StoredParticipant,
   ): Promise<StoredParticipant | undefined>;
 }
 
-const FIND = `SELECT sealed_secret AS sealed, site_id AS "siteId", roles FROM tessera_participants
+const FIND = `SELECT sealed_secret AS sealed, site_id AS "siteId", roles, opt_out_since AS "optOutSince" FROM tessera_participants
   WHERE key_hash = $1 AND revoked_at IS NULL`;
 
 interface ParticipantRow {
   readonly sealed: Uint8Array<ArrayBuffer>;
   readonly siteId: number;
   readonly roles: Role[];
+  readonly optOutSince: number | null;
 }
 
 type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) => Promise<StoredParticipant | undefined>;
@@ -48,22 +59,22 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
     const sealed = await seal(keyHash, clientSecret);
     const rows = await durableTransaction(database, ({ query }) =>
       query(
-        `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at)
-          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
+        `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at, opt_out_since)
+          VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
         [keyHash, sealed, siteId, roles, now],
       ),
     );
     return rows.length === 1;
   },
-  update: (keyHash, change) =>
+  update: (keyHash, now, change) =>
     durableTransaction(database, async (queries) => {
       // A second update waits for the first one and starts from its result.
       const stored = await find(queries, keyHash, ' FOR UPDATE');
       if (!stored) return undefined;
       const changed = change(stored);
       await queries.query(
-        'UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4 WHERE key_hash = $1',
-        [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles],
+        `UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4, ${optOutSince('$5')} WHERE key_hash = $1`,
+        [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles, now],
       );
       return changed;
     }),
@@ -96,7 +107,9 @@ export function participantRows(database: Database, secrets: Secrets): Participa
   const find: Find = async ({ query }, keyHash, lock = '') => {
     const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
     const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
-    return secret && { keyHash, clientSecret: toB64(secret), siteId: row.siteId, roles: row.roles };
+    if (!secret) return undefined;
+    const { siteId, roles, optOutSince } = row;
+    return { keyHash, clientSecret: toB64(secret), siteId, roles, optOutSince };
   };
   return {
     byKeyHash: (keyHash) => find(database, keyHash),

@@ -16,6 +16,8 @@ export interface StoredParticipant {
   readonly clientSecret: string;
   readonly siteId: number;
   readonly roles: readonly Role[];
+  /** When it got the role OPTOUT, epoch ms, if it has that role; missing or null if that is not known. The store sets it. */
+  readonly optOutSince?: number | null | undefined;
   /** Keyed hash of the options that define the participant; undefined if options do not define it. */
   readonly optionsHash?: string | undefined;
   /** Store it only if none with its `keyHash` is stored. */

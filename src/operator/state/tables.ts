@@ -90,5 +90,6 @@ export const TABLES: Migrations = {
     // Also active under `session_replication_role = replica`, which is set by tools that restore or replicate rows.
     `ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_announce;
     ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_number;`,
+    'ALTER TABLE tessera_participants ADD COLUMN opt_out_since bigint',
   ],
 };
