@@ -9,10 +9,39 @@
  */
 
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { addAbortSignal } from 'node:stream';
-import { reasonOf } from './paths.ts';
-import { run } from './program.ts';
+import { STOPPED } from './io.ts';
+
+// Longer than any command needs to stop, ms: an operator answers requests for 10 s, and 22 s if its database hangs.
+const STOP_TIMEOUT_MS = 25_000;
+// How long a reader may take for the output of a command that has stopped, ms.
+const FLUSH_TIMEOUT_MS = 1000;
+const MAX_BUFFERED_BYTES = 2 ** 20;
+
+// A reader of the output that stalls would keep the process alive.
+const endAfter = (ms: number): void => void setTimeout(() => process.exit(process.exitCode ?? STOPPED), ms).unref();
+
+// Called at the first signal. Without one, and at the second signal, the process ends at once.
+const stopping = new Set<() => void>();
+let isStopped = false;
+const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
+  if (stopping.size > 0) {
+    isStopped = true;
+    for (const stop of stopping) stop();
+    stopping.clear();
+    endAfter(STOP_TIMEOUT_MS);
+    return;
+  }
+  process.off(signal, onSignal);
+  process.kill(process.pid, signal);
+  // The first process of a container is not ended by a signal.
+  process.exit(128 + constants.signals[signal]);
+};
+// Before the program is loaded, because the first process of a container ignores a signal that has no listener.
+process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+const [{ reasonOf }, { run }] = await Promise.all([import('./paths.ts'), import('./program.ts')]);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader such as `head` closes the pipe before the end of the output, which needs no message.
@@ -27,7 +56,7 @@ const ask = async (question: string): Promise<boolean> => {
   // Without `terminal`, because the raw mode that it sets would lose a Ctrl-D typed before the question.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const close = () => lines.close();
-  process.once('SIGINT', close);
+  stopping.add(close);
   try {
     lines.setPrompt(`${question} [y/N] `);
     lines.prompt();
@@ -37,7 +66,7 @@ const ask = async (question: string): Promise<boolean> => {
     if (!isLine) process.stderr.write('\n');
     return isLine && /^y(?:es)?$/i.test(answer.trim());
   } finally {
-    process.off('SIGINT', close);
+    stopping.delete(close);
     close();
   }
 };
@@ -46,6 +75,12 @@ const ask = async (question: string): Promise<boolean> => {
 const flushOut = (): void => {
   while (process.stdout.writableCorked > 0) process.stdout.uncork();
 };
+
+let dropped = 0;
+process.stderr.on('drain', () => {
+  if (dropped > 0) process.stderr.write(`warning: ${dropped} lines were dropped, because nobody read standard error\n`);
+  dropped = 0;
+});
 
 // Undefined until a command reads it, because accessing `process.stdin` opens it.
 let stdin: typeof process.stdin | undefined;
@@ -66,7 +101,9 @@ process.exitCode = await run(process.argv.slice(2), {
   err: (line) => {
     // The lines of both streams stay in order on a terminal, and in a file that receives both.
     flushOut();
-    process.stderr.write(`${line}\n`);
+    // A reader that stalls must not fill the memory with log lines.
+    if (process.stderr.writableLength > MAX_BUFFERED_BYTES) dropped++;
+    else process.stderr.write(`${line}\n`);
   },
   flushed: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
@@ -74,14 +111,10 @@ process.exitCode = await run(process.argv.slice(2), {
   terminal: process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined,
   outIsTerminal: process.stdout.isTTY,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
-  // Both listeners are removed at the first signal, so that a second signal of either kind ends the process at once.
-  stopped: async () => {
-    const received = new AbortController();
-    const { signal } = received;
-    await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })]);
-    received.abort();
-  },
+  stopped: () => new Promise((resolve) => void stopping.add(resolve)),
 });
+// A process of `--processes` ends only when it has been stopped.
+if (isStopped || process.send) endAfter(FLUSH_TIMEOUT_MS);
 // A pipe that its writer keeps open would keep this process alive after a failed command.
 stdin?.destroy();
 // After a failure, an open connection to the service or a database would keep this process alive. A process of `--processes` ends

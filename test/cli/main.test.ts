@@ -1,7 +1,7 @@
 import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -92,6 +92,61 @@ describe('the process of tessera', () => {
     child.kill('SIGTERM');
     expect(await exit).toEqual([0, null]);
   });
+
+  const startUnread = async () => {
+    const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0'], { cwd, env });
+    return { child, exit: once(child, 'exit'), address: await addressOf(child.stdout) };
+  };
+  /** Send requests, and wait until all of them have been answered. */
+  const sendRequests = async ({ hostname, port }: URL, count: number): Promise<void> => {
+    const socket = connect(Number(port), hostname);
+    const last = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count - 1) + last);
+    socket.resume();
+    await once(socket, 'close');
+  };
+
+  test('an operator whose log nobody reads drops lines and says how many', async () => {
+    const { child, exit, address } = await startUnread();
+    await sendRequests(address, 15_000);
+    let [logged, dropped] = [0, 0];
+    for await (const line of createInterface(child.stderr)) {
+      if (line.includes('"answered"')) logged++;
+      dropped = Number(/^warning: (\d+) lines were dropped/.exec(line)?.[1] ?? 0);
+      if (dropped > 0) break;
+    }
+    expect(logged + dropped).toBe(15_000);
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test('an operator whose log nobody reads ends after a signal', async () => {
+    const { child, exit, address } = await startUnread();
+    await sendRequests(address, 5000);
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+  });
+
+  // As root, a process can be started as the first one of a PID namespace, as in a container.
+  test.skipIf(process.getuid?.() !== 0)(
+    'SIGTERM ends the first process of a container while its database hangs during the start',
+    async () => {
+      const database = createServer().listen(0, '127.0.0.1');
+      const connected = once(database, 'connection');
+      await once(database, 'listening');
+      const { port } = database.address() as AddressInfo;
+      const url = `postgres://user@127.0.0.1:${port}/none`;
+      const operator = [process.execPath, COMMAND, 'operator', '--port', '0', '--database', url];
+      const child = spawn('unshare', ['--pid', '--fork', '--kill-child', ...operator], { cwd, env, stdio: 'ignore' });
+      const exit = once(child, 'exit');
+      const [socket] = await connected;
+      const pid = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
+      process.kill(Number(pid), 'SIGTERM');
+      expect(await exit).toEqual([143, null]);
+      socket.destroy();
+      database.close();
+    },
+  );
 
   test.each([
     [['map', '-', '--column', 'none'], 'a,b\nc,d\n'],

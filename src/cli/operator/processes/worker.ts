@@ -5,7 +5,6 @@
  */
 
 import cluster from 'node:cluster';
-import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { createMetricsHandler } from '../../../operator/http/router.ts';
 import type { Operator } from '../../../operator/index.ts';
@@ -59,14 +58,14 @@ const withMetrics = (
   },
 });
 
-const stopRequested = async (): Promise<void> => {
+const stopRequested = async (io: Io): Promise<void> => {
   const received = new Promise<void>((resolve) => {
     onMessage(({ type }) => {
       if (type === 'stop') resolve();
     });
   });
   // If the parent ends, Node ends its workers.
-  await Promise.race([received, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
+  await Promise.race([received, io.stopped()]);
 };
 
 // Undefined if the parent sends `stop` first.
@@ -144,7 +143,7 @@ const serveInGroup = async (
 };
 
 const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutput, io: Io): Promise<void> => {
-  const stopped = stopRequested();
+  const stopped = stopRequested(io);
   const start = await askForStart(stopped);
   if (!start) return;
   const settings = await load()
