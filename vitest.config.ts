@@ -17,7 +17,7 @@ const moreDatabase = [
   'test/database/**/*.test.ts',
   'test/mapping/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
-  'test/cli/{keys,map-process,participants}.test.ts',
+  'test/cli/{keys,log-reader,map-process,participants}.test.ts',
   'test/operator/{buckets,load}.test.ts',
   'test/docs/{deploy,postgresql,proxy}.test.ts',
 ];

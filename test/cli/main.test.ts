@@ -93,40 +93,6 @@ describe('the process of tessera', () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  const startUnread = async () => {
-    const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0'], { cwd, env });
-    return { child, exit: once(child, 'exit'), address: await addressOf(child.stdout) };
-  };
-  /** Send requests, and wait until all of them have been answered. */
-  const sendRequests = async ({ hostname, port }: URL, count: number): Promise<void> => {
-    const socket = connect(Number(port), hostname);
-    const last = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count - 1) + last);
-    socket.resume();
-    await once(socket, 'close');
-  };
-
-  test('an operator whose log nobody reads drops lines and says how many', async () => {
-    const { child, exit, address } = await startUnread();
-    await sendRequests(address, 15_000);
-    let [logged, dropped] = [0, 0];
-    for await (const line of createInterface(child.stderr)) {
-      if (line.includes('"answered"')) logged++;
-      dropped = Number(/^warning: (\d+) lines were dropped/.exec(line)?.[1] ?? 0);
-      if (dropped > 0) break;
-    }
-    expect(logged + dropped).toBe(15_000);
-    child.kill('SIGTERM');
-    expect(await exit).toEqual([0, null]);
-  });
-
-  test('an operator whose log nobody reads ends after a signal', async () => {
-    const { child, exit, address } = await startUnread();
-    await sendRequests(address, 5000);
-    child.kill('SIGTERM');
-    expect(await exit).toEqual([0, null]);
-  });
-
   // As root, a process can be started as the first one of a PID namespace, as in a container.
   test.skipIf(process.getuid?.() !== 0)(
     'SIGTERM ends the first process of a container while its database hangs during the start',

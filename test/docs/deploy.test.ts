@@ -94,7 +94,7 @@ describe('Dockerfile', async () => {
   });
 
   test('its command is one of the real program', async () => {
-    expect(listOf('ENTRYPOINT')).toEqual(['tessera']);
+    expect(listOf('ENTRYPOINT')).toEqual(['tini', '--', 'tessera']);
     expect(await faultOf(listOf('CMD'))).toBeUndefined();
   });
 

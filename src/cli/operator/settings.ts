@@ -6,7 +6,6 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { locationKind } from '../../database/index.ts';
 import type { OperatorOptions } from '../../operator/index.ts';
 import { choiceFault, kindOf } from '../../token/checks.ts';
@@ -14,6 +13,7 @@ import { decodeText, warnIfReadableByOthers } from '../input.ts';
 import type { Io } from '../io.ts';
 import { parseJson, shownPath, unreadable } from '../paths.ts';
 import { warnAboutPassword, warnAboutSecret } from '../service-options.ts';
+import { availableCores } from './available-cores.ts';
 
 /** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
@@ -124,7 +124,7 @@ export function processCount({ processes, database }: OperatorSettings): number 
   if (processes !== 'auto' && !(Number.isInteger(processes) && processes >= 1 && processes <= MAX_PROCESSES))
     throw new RangeError(`--processes: expected auto or a number from 1 to ${MAX_PROCESSES}, got ${processes}`);
   if (database !== undefined && locationKind(database) === 'url')
-    return processes === 'auto' ? availableParallelism() : processes;
+    return processes === 'auto' ? availableCores() : processes;
   if (processes === 1) return undefined;
   const reason =
     database === undefined
