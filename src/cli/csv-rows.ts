@@ -9,7 +9,6 @@
 import { type Options, parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { type Input, MAX_CHARACTERS } from './input.ts';
-import type { Io } from './io.ts';
 
 /** A row of the file. */
 export interface Row {
@@ -212,10 +211,10 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
   return { first, second, seen: length, rows: all() };
 }
 
-/** Warn about an input without rows. */
-export function warnIfNoRows(name: string, { seen }: Pick<OpenRows, 'seen'>, header: unknown, { err }: Io): void {
-  if (seen === 0) err(`warning: ${name}: expected rows, got none: it is empty`);
-  else if (header && seen === 1) err(`warning: ${name}: expected rows, got only a header`);
+/** Describe an input without rows; undefined if it has some. */
+export function noRowsFault(name: string, { seen }: Pick<OpenRows, 'seen'>, header: unknown): string | undefined {
+  if (seen === 0) return `${name}: expected rows, got none: it is empty`;
+  return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 
 import { columnOf, missingField } from './columns.ts';
-import { csvLine, formatInstant, openRows, warnIfNoRows } from './csv-rows.ts';
+import { csvLine, formatInstant, noRowsFault, openRows } from './csv-rows.ts';
 import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
 import type { RowOptions } from './options.ts';
@@ -23,7 +23,8 @@ async function* rawIdsIn(
   const { first, second, seen, rows } = await openRows(input, delimiter);
   const isValue = (field: string): boolean => RAW_ID.test(field);
   const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
-  warnIfNoRows(input.name, { seen }, header, io);
+  const fault = noRowsFault(input.name, { seen }, header);
+  if (fault) io.err(`warning: ${fault}`);
   for await (const some of rows)
     for (const row of some) {
       const { line, fields } = row;

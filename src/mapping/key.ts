@@ -20,7 +20,7 @@ export interface Key {
  */
 export function keyOf(dii: Dii): Key | undefined {
   const { form, value } = sentDii(dii, 'none');
-  const hash = hashTextOf(form, value!);
+  const hash = value === undefined ? undefined : hashTextOf(form, value);
   return hash === undefined ? undefined : { type: diiTypeOf(form), hash };
 }
 

@@ -4,6 +4,7 @@
  * Memory holds one batch. An incomplete batch of a slow source is passed on after a second.
  */
 
+import { invalidReason } from '../server/dii.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { type Key, keyOf } from './key.ts';
 import type { Invalid } from './types.ts';
@@ -82,7 +83,7 @@ export async function* batchesOf(
         if (next.done) continue;
         const key = keyAt(next.value, index);
         if (key) keys.push(key);
-        else await onInvalid({ dii: next.value, index, reason: 'invalid identifier' });
+        else await onInvalid({ dii: next.value, index, reason: invalidReason(next.value) });
         index++;
         read++;
       }

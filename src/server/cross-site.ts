@@ -20,7 +20,8 @@ export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
       normalised = new URL(origin).origin;
     } catch {}
     // `origin` is also undefined if an environment variable is not set.
-    if (normalised === undefined || normalised !== origin) {
+    // A browser sends no asterisk, so a pattern would match no page.
+    if (normalised === undefined || normalised !== origin || origin.includes('*')) {
       const got = typeof origin === 'string' ? `'${origin}'` : kindOf(origin);
       throw new TypeError(expectedGot('origins', "each as 'https://host', without a path", got));
     }

@@ -48,11 +48,36 @@ export type HashLocally = 'emails' | 'all' | 'none';
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
 
+// All lone surrogates have the same UTF-8 bytes, those of U+FFFD.
+const NOT_TEXT = /[\p{Cc}\p{Cs}]/u;
+const EMPTY_B64 = /^47DEQpj8HBSa\+\/TImW\+5JCeuQeRkm5NMpJWZG3hSuF[U-X]=$/;
+const EMPTY_HEX = /^e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855$/i;
+
+/**
+ * Explain why a value is nobody's DII although a service may accept it. Undefined if nothing shows that.
+ *
+ * @example diiFault('email', 'user\t@example.com') // 'expected an email address, got a control character or a lone surrogate in it'
+ */
+export function diiFault(form: DiiForm, value: string): string | undefined {
+  if (form === 'email')
+    return NOT_TEXT.test(value)
+      ? 'expected an email address, got a control character or a lone surrogate in it'
+      : undefined;
+  return EMPTY_B64.test(value) || EMPTY_HEX.test(value)
+    ? 'expected the hash of an address or a number, got that of the empty string: an empty field was hashed'
+    : undefined;
+}
+
 /** DII as it is sent to the service. If this process has rejected it, `value` is undefined, and `form` is the form of the caller. */
 export interface SentDii {
   readonly form: DiiForm;
   readonly value: string | undefined;
+  /** Why this process has rejected DII of the right format. */
+  readonly fault?: string;
 }
+
+// A row of a table whose column is empty.
+const NO_DII: SentDii = { form: 'email', value: undefined, fault: 'expected DII, got null' };
 
 const hashed = (type: DiiType, given: string): SentDii => {
   const value = hashTextOf(type, given);
@@ -62,14 +87,14 @@ const hashed = (type: DiiType, given: string): SentDii => {
 const diiError = (got: string): TypeError => new TypeError(`${EXPECTED}, got ${got}`);
 
 const fieldError = (dii: Readonly<Record<string, unknown>>): TypeError => {
-  const given = KEYS.filter((key) => dii[key] !== undefined);
-  const [key] = given;
-  if (given.length !== 1) return diiError(given.slice(0, 2).join(' and ') || 'none of them');
-  return diiError(`${key} as ${kindOf(dii[key!])}`);
+  const given = KEYS.filter((key) => dii[key] !== undefined && dii[key] !== null);
+  const [key = KEYS.find((name) => dii[name] === null)] = given;
+  if (given.length > 1 || key === undefined) return diiError(given.slice(0, 2).join(' and ') || 'none of them');
+  return diiError(`${key} as ${kindOf(dii[key])}`);
 };
 
 /**
- * Choose the form in which `dii` is sent.
+ * Choose the form in which `dii` is sent. Null counts as absent; if all members are null, the result is invalid.
  *
  * @throws {TypeError} if it is not an object with exactly one of the four as a string. The message never contains the value.
  */
@@ -77,17 +102,21 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   if (typeof dii !== 'object' || dii === null) throw diiError(kindOf(dii));
   // Not a loop over the names, which would double the time for each row.
   const { email, emailHash, phone, phoneHash } = dii;
-  const given =
-    Number(email !== undefined) +
-    Number(emailHash !== undefined) +
-    Number(phone !== undefined) +
-    Number(phoneHash !== undefined);
+  const given = Number(email != null) + Number(emailHash != null) + Number(phone != null) + Number(phoneHash != null);
   const value: unknown = email ?? emailHash ?? phone ?? phoneHash;
+  if (given === 0 && KEYS.some((key) => dii[key] === null)) return NO_DII;
   if (given !== 1 || typeof value !== 'string') throw fieldError(dii);
-  if (emailHash !== undefined) return { form: 'email_hash', value };
-  if (phoneHash !== undefined) return { form: 'phone_hash', value };
-  if (email !== undefined) return hashLocally === 'none' ? { form: 'email', value } : hashed('email', value);
-  return hashLocally === 'all' ? hashed('phone', value) : { form: 'phone', value };
+  const type = email != null || emailHash != null ? 'email' : 'phone';
+  const form = email != null || phone != null ? type : (`${type}_hash` as const);
+  const fault = diiFault(form, value);
+  if (fault !== undefined) return { form, value: undefined, fault };
+  const isHashed = (form === 'email' && hashLocally !== 'none') || (form === 'phone' && hashLocally === 'all');
+  return isHashed ? hashed(type, value) : { form, value };
+}
+
+/** Explain why {@link sentDii} or the hash of `dii` is invalid: in the words of the service, unless more is known. */
+export function invalidReason(dii: Dii): string {
+  return sentDii(dii, 'none').fault ?? 'invalid identifier';
 }
 
 /**
@@ -96,10 +125,12 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
  * Rows of a batch are not checked in this way: the service answers for each row, and the check takes as long as the rest of the
  * work for a row.
  *
- * @throws {TypeError} as {@link sentDii}.
+ * @throws {TypeError} as {@link sentDii}, and if all members are null.
  */
 export function validSentDii(dii: Dii, hashLocally: HashLocally): SentDii {
-  const { form, value } = sentDii(dii, hashLocally);
-  const isValid = value !== undefined && (hashLocally === 'none' || hashTextOf(form, value) !== undefined);
-  return { form, value: isValid ? value : undefined };
+  const sent = sentDii(dii, hashLocally);
+  if (sent === NO_DII) throw fieldError(dii);
+  const { form, value } = sent;
+  const isValid = value === undefined || hashLocally === 'none' || hashTextOf(form, value) !== undefined;
+  return isValid ? sent : { form, value: undefined };
 }

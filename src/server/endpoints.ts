@@ -52,12 +52,10 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
 };
 
 /** The field of a request that holds one DII. */
-const diiField = (path: string, { form, value }: SentDii): Record<string, string> => {
+const diiField = (path: string, { form, value, fault }: SentDii): Record<string, string> => {
   if (value !== undefined) return { [form]: value };
-  throw new TokenError(
-    'client_error',
-    `${requestName(path)} not sent: expected ${EXPECTED[form]} (Invalid Identifier)`,
-  );
+  const reason = fault ?? `expected ${EXPECTED[form]}`;
+  throw new TokenError('client_error', `${requestName(path)} not sent: ${reason} (Invalid Identifier)`);
 };
 
 const send = async (call: Call, path: string, payload: unknown, limits: CallLimits): Promise<ServiceAnswer> =>

@@ -8,7 +8,7 @@
 import { kindOf } from '../token/checks.ts';
 import { arrayOf, fieldsOf, identifierOf, isInstant, otherThan, stringOf, unusableAnswer } from './answer-fields.ts';
 import type { Lazy, ServiceAnswer } from './call.ts';
-import type { Dii } from './dii.ts';
+import { type Dii, invalidReason } from './dii.ts';
 import type { DiiBatch, FormValues } from './dii-batch.ts';
 import { PATHS } from './paths.ts';
 import { redacted } from './response-errors.ts';
@@ -64,11 +64,10 @@ const reasonOf = (path: string, name: string, value: unknown): string => redacte
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
 
-// The reason that the service returns for invalid DII.
 const invalidHere = <D extends Dii>(dii: D): Unmapped<D> => ({
   dii,
   status: 'unmapped',
-  reason: 'invalid identifier',
+  reason: invalidReason(dii),
   answeredAt: undefined,
 });
 

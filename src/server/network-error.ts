@@ -17,9 +17,13 @@ const NO_TLS = /^(ERR_SSL_|EPROTO$)/;
 const MALFORMED = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|Z_)/;
 
 // Node's `fetch` throws "fetch failed". The reason is its cause, which has a code, or the message "bad port" for a port that the
-// Fetch standard forbids.
+// Fetch standard forbids. If a proxy refuses a tunnel, the cause of the cause has a message with the status. If a request without
+// a tunnel is answered 407, the cause has neither code nor message.
 const codeOf = (error: unknown): string | undefined => {
-  const cause = (error as { cause?: { code?: unknown; message?: unknown } } | undefined)?.cause;
+  const cause = (error as { cause?: { code?: unknown; message?: unknown; cause?: unknown } } | undefined)?.cause;
+  const { message = cause?.message } = Object(cause?.cause);
+  const [, status] = /^Proxy response \((\d{3})\)/.exec(`${message}`) ?? [];
+  if (status !== undefined || (cause?.message === '' && cause.code === undefined)) return status ?? '407';
   if (typeof cause?.code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(cause.code)) return cause.code;
   return cause?.message === 'bad port' ? 'bad port' : undefined;
 };
@@ -28,6 +32,8 @@ const describe = (host: string, code: string | undefined): string => {
   if (code === undefined) return `got no answer from ${host} (a network failure)`;
   if (code === 'bad port')
     return `could not connect to ${host} (bad port): fetch blocks this port, because another protocol uses it; run the operator on another port`;
+  if (code === '407') return `got no answer from ${host}: a proxy requires a user name and a password (407)`;
+  if (/^\d/.test(code)) return `got no answer from ${host}: a proxy refuses the connection (${code})`;
   if (CONNECT.has(code)) return `could not connect to ${host} (${code}); is the operator running?`;
   if (NAMES.has(code)) return `could not resolve the host name of ${host} (${code}); is the address correct?`;
   if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;

@@ -70,6 +70,7 @@ const parseFailure = (text: string, apiKey: string): { status?: string; message?
 const remedyFor = (http: number, baseUrl: string): string => {
   if (http === 404 || http === 405)
     return `; there is no operator at ${baseUrl}: the path is wrong, or the address belongs to another service`;
+  if (http === 407) return `; a proxy before ${baseUrl} requires a user name and a password`;
   // A redirect arrives unchanged, or as status 0 on a platform that hides it.
   if (http < 200 || (http >= 300 && http < 400))
     return `; ${baseUrl} redirects to another address or to a login page; the client follows no redirect`;

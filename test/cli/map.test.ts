@@ -126,7 +126,7 @@ describe('tessera map FILE', () => {
     await expectStored([{ email: 'stdin1@example.com' }, { email: 'stdin2@example.com' }]);
   });
 
-  test('sends nothing but the probe for an empty file or a header alone, and says which', async () => {
+  test('exits with 2 for an empty file or a header alone, says which, and sends nothing but the probe', async () => {
     const [none, header] = ['none: it is empty', 'only a header'];
     const contents = [
       ['', none],
@@ -137,10 +137,10 @@ describe('tessera map FILE', () => {
     for (const [i, [content, got]] of contents.entries()) {
       const path = await fixture.file(`empty-${i}.csv`, content);
       const { code, json, asked, err } = await mapJson([path]);
-      expect([code, json.rows, asked]).toEqual([0, 0, [PROBE]]);
-      expect(err).toBe(`warning: ${path}: expected rows, got ${got}`);
+      expect([code, json.rows, asked]).toEqual([2, 0, [PROBE]]);
+      expect(err).toContain(`${path}: expected rows, got ${got}`);
     }
-    expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
+    expect((await mapJson(['-', '--column', 'email'])).code).toBe(2);
   });
 
   test('detects addresses and numbers', async () => {
@@ -369,6 +369,19 @@ describe('invalid rows', () => {
     expect([json.rejected, json.rejects]).toEqual([6, rejects]);
     expect(await fixture.text(rejects)).toBe(REJECTS);
     expect((await stat(rejects)).mode & 0o777).toBe(0o600);
+  });
+
+  test('in a column of hashes are described as hashes, and the hash of an empty field is refused', async () => {
+    const hash = hashTextOf('email', 'user@example.com')!;
+    const empty = 'E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855';
+    for (const header of ['email_hash', 'email']) {
+      const path = await fixture.file(`hashes-${header}.csv`, `${header}\n${hash}\n${hash.slice(1)}\n${empty}\n`);
+      const { json } = await mapJson([path]);
+      expect((await fixture.text(json.rejects))!.split('\n').slice(1, 3)).toEqual([
+        `3,expected a hash: 32 bytes in base64 or hexadecimal,${hash.slice(1)}`,
+        `4,"expected the hash of an address or a number, got that of the empty string: an empty field was hashed",${empty}`,
+      ]);
+    }
   });
 
   test('can be corrected and mapped', async () => {

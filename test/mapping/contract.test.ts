@@ -93,6 +93,31 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(service.asked.hashes).toHaveLength(1);
   });
 
+  test('report rows without DII, and with DII that is nobody’s, and why', async () => {
+    const { mappings } = await fixture(kind);
+    const rows = [
+      { email: null },
+      { email: null, phone: '+12345678901' },
+      { email: 'user\u0000@example.com' },
+      { email: 'user\ud800@example.com' },
+      { phoneHash: hashTextOf('phone_hash', '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')! },
+    ] as unknown as Dii[];
+    const told: Invalid[] = [];
+    const summary = await mappings.map(rows, { onInvalid: (invalid) => void told.push(invalid) });
+    expect(summary).toEqual({ read: 5, kept: 0, mapped: 1, optedOut: 0, invalid: 4 });
+    const notText = 'expected an email address, got a control character or a lone surrogate in it';
+    expect(told).toEqual([
+      { dii: rows[0], index: 0, reason: 'expected DII, got null' },
+      { dii: rows[2], index: 2, reason: notText },
+      { dii: rows[3], index: 3, reason: notText },
+      {
+        dii: rows[4],
+        index: 4,
+        reason: 'expected the hash of an address or a number, got that of the empty string: an empty field was hashed',
+      },
+    ]);
+  });
+
   test('accept sources of any kind and length, and report progress', async () => {
     const { mappings, service } = await fixture(kind, { workers: 2 });
     let someAreMapped = () => {};

@@ -102,6 +102,20 @@ describe('requests', () => {
   });
 
   test.each([
+    ['email', 'user\t@example.com', 'expected an email address, got a control character'],
+    ['email', 'user\udfff@example.com', 'expected an email address, got a control character or a lone surrogate'],
+    ['emailHash', '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=', 'got that of the empty string'],
+  ])('%s that a service may accept, but that is nobody’s, sends nothing: %j', async (name, value, reason) => {
+    for (const hashLocally of ['emails', 'none'] as const) {
+      const service = scriptedService(success);
+      const client = createClient({ ...optionsFor(service), hashLocally });
+      const { code, message } = await rejectionOf(client.generate({ [name]: value } as never));
+      expect([code, service.seen]).toEqual(['client_error', []]);
+      expect(message).toContain(reason);
+    }
+  });
+
+  test.each([
     [{}, 'got none of them'],
     [{ email: EMAIL, phone: '+12345678901' }, 'got email and phone'],
     [{ email: null }, 'got email as null'],

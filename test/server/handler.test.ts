@@ -369,6 +369,10 @@ describe('wrong options are TypeErrors', () => {
     ],
     [{ client, user: () => null, origins: ['*'] }, "origins: expected each as 'https://host', without a path, got '*'"],
     [
+      { client, user: () => null, origins: ['https://*.a.example'] },
+      "origins: expected each as 'https://host', without a path, got 'https://*.a.example'",
+    ],
+    [
       { client, user: () => null, origins: ['null'] },
       "origins: expected each as 'https://host', without a path, got 'null'",
     ],

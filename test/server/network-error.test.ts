@@ -30,6 +30,24 @@ test.each([
   ]);
 });
 
+test.each([
+  // As undici reports a refused tunnel, and a 407 without one.
+  [
+    new Error('', { cause: new Error('Proxy response (407) !== 200 when HTTP Tunneling') }),
+    'requires a user name and a password (407)',
+  ],
+  [new Error(), 'requires a user name and a password (407)'],
+  [new Error('Proxy response (403) !== 200 when HTTP Tunneling'), 'refuses the connection (403)'],
+])('a proxy that refuses is named: %s', async (cause, message) => {
+  const service = scriptedService(() => {
+    throw new TypeError('fetch failed', { cause });
+  });
+  const error = await rejectionOf(createClient(optionsFor(service)).generate({ email: 'user@example.com' }));
+  expect(error.message).toBe(
+    `generate: POST /v2/token/generate: got no answer from https://operator.example: a proxy ${message}`,
+  );
+});
+
 test('a port that fetch blocks is named as the cause, and whether the operator runs is not asked', async () => {
   const client = createClient({
     baseUrl: 'http://127.0.0.1:9',

@@ -5,12 +5,12 @@
  * by the name of the column.
  */
 
+import { diiFault } from '../../server/dii.ts';
 import type { Dii } from '../../server/index.ts';
 import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '../../token/index.ts';
 import { columnOf, missingField, normalizeName } from '../columns.ts';
-import { openRows, type Row, warnIfNoRows } from '../csv-rows.ts';
+import { noRowsFault, openRows, type Row } from '../csv-rows.ts';
 import type { Input } from '../input.ts';
-import type { Io } from '../io.ts';
 import type { RowOptions } from '../options.ts';
 
 // As `normalizeName` returns them.
@@ -50,6 +50,8 @@ export interface DiiRows {
   readonly header: readonly string[] | undefined;
   /** The column of the DII, from 0. */
   readonly index: number;
+  /** Why there is no row; undefined if there is one. */
+  readonly fault: string | undefined;
   /** The DII of each row as a hash, or why the row is invalid; one array for each piece of input. Can be read once. */
   readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
 }
@@ -65,15 +67,19 @@ const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefin
  *
  * @param given  its form. Default: detected.
  * @param type   the type of the value, or of the hashed value, if the form is not given.
+ * @param isAmongHashes  whether the other values of its column are hashes.
  */
-export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | string {
+export function parseDii(value: string, given?: DiiForm, type?: DiiType, isAmongHashes = false): Dii | string {
   if (value === '') return 'expected a value, got none';
   if (value.includes('\ufffd') || value.includes('\0')) return 'expected UTF-8, got other bytes';
   const form = given ?? detectForm(value, type);
   if (!form) return UNKNOWN_HASH;
   const hash = hashTextOf(form, value);
   if (hash && form === 'email' && MORE_THAN_ADDRESS.test(value)) return 'expected an email address and nothing else';
+  const fault = hash && diiFault(form, value);
+  if (fault) return fault;
   if (hash) return diiTypeOf(form) === 'email' ? { emailHash: hash } : { phoneHash: hash };
+  if (isAmongHashes && !value.includes('@')) return EXPECTED.email_hash;
   const isFormKnown = given ?? type ?? (value.includes('@') || form === 'phone');
   return isFormKnown ? EXPECTED[form] : 'expected an email address, a phone number with a leading +, or a hash';
 }
@@ -88,29 +94,30 @@ export interface DiiRowOptions extends RowOptions {
  *
  * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
  */
-export async function openDiiRows(input: Input, options: DiiRowOptions, io: Io): Promise<DiiRows> {
+export async function openDiiRows(input: Input, options: DiiRowOptions): Promise<DiiRows> {
   const { column, delimiter, type: given } = options;
   const { first: top, second, seen, rows } = await openRows(input, delimiter);
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
   const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
-  warnIfNoRows(input.name, { seen }, header, io);
+  const fault = noRowsFault(input.name, { seen }, header);
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
   // A first line without DII may contain a column name that is not known.
   const firstData = header || !isValue(valueIn(top)) ? second : top;
-  if (!given && !type && parseHash(valueIn(firstData)))
-    throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
+  const isFirstHash = parseHash(valueIn(firstData)) !== undefined;
+  if (!given && !type && isFirstHash) throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
+  const areHashes = isFirstHash || /hash|sha256/.test(name);
 
   const read = (row: Row): Dii | InvalidRow => {
     const { line, fields } = row;
-    const dii = missingField(row, index) ?? parseDii(valueIn(row), given, type);
+    const dii = missingField(row, index) ?? parseDii(valueIn(row), given, type, areHashes);
     return typeof dii === 'string' ? { line, reason: dii, fields } : dii;
   };
   async function* all(): AsyncGenerator<readonly (Dii | InvalidRow)[], void, undefined> {
     for await (const some of rows) yield (header ? some.filter(({ line }) => line !== top?.line) : some).map(read);
   }
-  return { header, index, all: all() };
+  return { header, index, fault, all: all() };
 }

@@ -32,7 +32,7 @@ const prepareJob = async (
   signal: AbortSignal,
 ): Promise<Job> => {
   const input = await openInput(file, io, signal);
-  const { header, index, all } = await openDiiRows(input, options, io);
+  const { header, index, fault, all } = await openDiiRows(input, options);
   const path = options.rejects ?? defaultRejectsPath(file, { isRegularFile: input.totalBytes !== undefined });
   await checkRejects(path, file === '-' ? undefined : file);
   let rejects: Rejects | undefined;
@@ -78,6 +78,7 @@ const prepareJob = async (
     countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects?.count ?? 0 }),
     file: { name: 'rejects', path: () => (rejects?.count ? path : undefined) },
     assertUseful: () => {
+      if (fault) throw new RangeError(fault);
       if (valid === 0 && firstInvalid) throw noValidRow(input.name, count, firstInvalid, index);
     },
     resumeHint: CONTINUES,

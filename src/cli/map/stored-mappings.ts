@@ -133,7 +133,8 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
 /** `--forget DII`: delete the mapping of one person, or of all in standard input. */
 export async function forget(dii: string, options: MapOptions & DiiRowOptions, io: Io): Promise<void> {
   if (dii === '-') {
-    const { all } = await openDiiRows(await openInput('-', io), options, io);
+    const { fault, all } = await openDiiRows(await openInput('-', io), options);
+    if (fault) io.err(`warning: ${fault}`);
     return withMappings(options, async (mappings) => {
       let [forgotten, unknown, rejected] = [0, 0, 0];
       for await (const some of all)
