@@ -4,8 +4,8 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { shownPath, unreadable, unwritable } from './paths.ts';
+import { constants, type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
+import { checkOwnFile, unwritable } from './paths.ts';
 
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
@@ -23,21 +23,18 @@ export function exportLines(variables: Variables): string[] {
   return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
 }
 
-// Writing to a pipe would wait for a reader, and a device cannot be replaced.
-const requireFile = async (path: string): Promise<void> => {
-  const found = await stat(path).catch(() => undefined);
-  if (!found || found.isFile()) return;
-  const got = found.isDirectory() ? 'a folder' : 'a device or a pipe';
-  throw new RangeError(`--env: could not write ${shownPath(path)}: expected a file, got ${got}`);
-};
-
 const readExisting = async (path: string): Promise<string> => {
-  await requireFile(path);
+  let file: FileHandle | undefined;
   try {
-    return await readFile(path, 'utf8');
+    // Without waiting for the writer of a pipe.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    checkOwnFile(await file.stat());
+    return await file.readFile('utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw unreadable(path, error, '--env');
+    throw unwritable(path, error, '--env');
+  } finally {
+    await file?.close();
   }
 };
 

@@ -4,6 +4,7 @@
  * A path is not a secret, but a user may have typed an email address or a token in its place. Such an argument is not shown.
  */
 
+import type { Stats } from 'node:fs';
 import type { ParseError } from 'jsonc-parser';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -11,6 +12,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: 'part of the path is not a folder',
   EISDIR: 'it is a folder',
   ELOOP: 'it is a symbolic link',
+  NOT_A_FILE: 'it is a pipe or a device',
+  NOT_OWN: 'it belongs to another user; delete it, or name another file',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
@@ -45,6 +48,21 @@ export function shownPath(path: string): string {
 export function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined && REASONS[code]) || code || 'an unknown failure';
+}
+
+/**
+ * Check a file that may contain DII, hashes or credentials. In a folder where others may write, one of them could have put a pipe
+ * or a file there, to read what is written.
+ *
+ * @throws {Error} with a code that {@link reasonOf} explains.
+ */
+export function checkOwnFile(found: Stats): void {
+  const fault = (code: string): Error => Object.assign(new Error('expected a file of this user'), { code });
+  if (found.isDirectory()) throw fault('EISDIR');
+  if (found.isSymbolicLink()) throw fault('ELOOP');
+  if (!found.isFile()) throw fault('NOT_A_FILE');
+  // Windows has no such IDs.
+  if (process.geteuid && found.uid !== process.geteuid()) throw fault('NOT_OWN');
 }
 
 /**

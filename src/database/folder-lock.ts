@@ -12,10 +12,11 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { constants, type FileHandle, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { escapeControls } from '../token/checks.ts';
 import { TokenError } from '../token/index.ts';
 import type { ProcessIdentity, ProcessState } from './process-identity.ts';
 import { currentProcess, stateOf } from './process-identity.ts';
@@ -28,6 +29,9 @@ export const ABANDONED_AFTER_MS = 60_000;
 const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
 const WATCH_STEPS = 24;
 const TRIES = 4;
+// A lock file has a few hundred bytes.
+const MAX_BYTES = 4096;
+const MAX_SHOWN = 100;
 
 /** The lock of a folder. */
 export interface FolderLock {
@@ -49,18 +53,35 @@ const parseOwner = (text: string): Partial<ProcessIdentity> => {
 
 const describe = ({ pid, host }: Partial<ProcessIdentity>, file: string): string => {
   if (pid === process.pid && host === hostname()) return 'this process';
-  return `${pid === undefined ? 'an unknown process' : `process ${pid} on ${host}`} (${file})`;
+  const name = escapeControls(`process ${pid} on ${host}`.slice(0, MAX_SHOWN));
+  return `${pid === undefined ? 'an unknown process' : name} (${file})`;
 };
 
-// Open the file, because a network file system then compares its cached attributes with those of the server.
-const modifiedAt = async (path: string): Promise<number> => {
-  const file = await open(path);
+// Opens a lock file, which another user may have replaced, if that user can write to the folder: a pipe would never end.
+const withLockFile = async <T>(path: string, read: (file: FileHandle) => Promise<T>): Promise<T> => {
+  const refused = new TokenError(
+    'storage_failed',
+    `database: ${path}: expected a regular file, got another entry; remove it, and let no other user write to the folder`,
+  );
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch((error) => {
+    throw error.code === 'ELOOP' || error.code === 'ENXIO' ? refused : error;
+  });
   try {
-    return (await file.stat()).mtimeMs;
+    if (!(await file.stat()).isFile()) throw refused;
+    return await read(file);
   } finally {
     await file.close();
   }
 };
+
+// Opens the file, because a network file system then compares its cached attributes with those of the server.
+const modifiedAt = (path: string): Promise<number> => withLockFile(path, async (file) => (await file.stat()).mtimeMs);
+
+const readText = (path: string): Promise<string> =>
+  withLockFile(path, async (file) => {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  });
 
 // Tell whether the process of a lock file has ended. `now` is the time of the file system.
 const hasEnded = async (path: string, state: ProcessState, now: number, watchMs: number): Promise<boolean> => {
@@ -81,7 +102,7 @@ const findOther = async (folder: string, own: string, watchMs: number): Promise<
   for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
     const path = join(folder, name);
     try {
-      const owner = parseOwner(await readFile(path, 'utf8'));
+      const owner = parseOwner(await readText(path));
       if (!(await hasEnded(path, await stateOf(owner), now, watchMs))) return describe(owner, name);
       await rm(path, { force: true });
     } catch (error) {

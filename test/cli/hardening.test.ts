@@ -1,6 +1,6 @@
 /** What the command line does against hostile answers, readable files, and eyes on the command line. */
 
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -177,6 +177,21 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
       expect(
         (await tessera(['refresh', await file(`set-${mode}.json`, tokens, Number.parseInt(mode, 8))])).err,
       ).toContain(`(mode ${mode})`);
+  });
+
+  test('brings a warning if it is the folder of a database that others can write to', async () => {
+    const database = join(await mkdtemp(join(tmpdir(), 'tessera-shared-')), 'mappings');
+    await mkdir(database);
+    await chmod(database, 0o775);
+    for (const args of [
+      ['map', '--counts'],
+      ['keys', 'list'],
+    ])
+      expect((await tessera([...args, '--database', database])).err).toContain(
+        `warning: --database: ${database}: other users can write to this folder (mode 0775); run chmod go-w on it`,
+      );
+    await chmod(database, 0o755);
+    expect((await tessera(['map', '--counts', '--database', database])).err).not.toContain('warning');
   });
 
   test('is named without its control characters', async () => {

@@ -258,14 +258,14 @@ describe('the file of variables', () => {
     const pipe = join(folder, 'pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     for (const [path, got] of [
-      ['/dev/null', 'a device or a pipe'],
-      [folder, 'a folder'],
-      [pipe, 'a device or a pipe'],
+      ['/dev/null', 'it is a pipe or a device'],
+      [folder, 'it is a folder'],
+      [pipe, 'it is a pipe or a device'],
     ] as const)
       expect(await tessera(['operator', '--port', '0', '--env', path])).toMatchObject({
         code: 2,
         out: [],
-        err: `error: --env: could not write ${path}: expected a file, got ${got}`,
+        err: `error: --env: could not write ${path}: ${got}`,
       });
   });
 

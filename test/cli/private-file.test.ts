@@ -1,10 +1,13 @@
 /** Files of mode 0600. */
 
-import { mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chown, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPrivateFile } from '../../src/cli/map/private-file.ts';
+import { writeEnvFile } from '../../src/cli/env-file.ts';
+import { checkPrivateFile, createPrivateFile } from '../../src/cli/map/private-file.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -97,6 +100,30 @@ describe('a private file', () => {
     await expect(first.close()).rejects.toThrow('another process has replaced or deleted it');
     await second.close();
     expect(await readFile(path, 'utf8')).toBe('of the second');
+  });
+
+  const WRITERS = [
+    ['--rejects', (path: string) => createPrivateFile('--rejects', path)],
+    ['--rejects', (path: string) => checkPrivateFile('--rejects', path)],
+    ['--export', (path: string) => createPrivateFile('--export', path, { isReplacedAtEnd: true })],
+    ['--env-file', (path: string) => writeEnvFile(path, { TESSERA_API_KEY: 'key' })],
+  ] as const;
+
+  test.skipIf(process.platform === 'win32')('is never a pipe, even if nobody reads it', async () => {
+    const path = join(folder, 'pipe.csv');
+    await promisify(execFile)('mkfifo', [path]);
+    for (const [flag, write] of WRITERS)
+      await expect(write(path)).rejects.toThrow(`${flag}: could not write ${path}: it is a pipe or a device`);
+    expect((await stat(path)).isFIFO()).toBe(true);
+  });
+
+  test.skipIf(process.geteuid?.() !== 0)('never replaces the file of another user', async () => {
+    const path = join(folder, 'theirs.csv');
+    await writeFile(path, 'theirs');
+    await chown(path, 65_534, 65_534);
+    for (const [flag, write] of WRITERS)
+      await expect(write(path)).rejects.toThrow(`${flag}: could not write ${path}: it belongs to another user`);
+    expect(await readFile(path, 'utf8')).toBe('theirs');
   });
 
   test('is a device as it is', async () => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { cp, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -142,6 +142,7 @@ describe('the lock file of another process', () => {
     ['a process that runs, however silent', {}, OLD, 'in use by this process'],
     ['another machine', { host: 'elsewhere', pid: 5 }, YOUNG, 'in use by process 5 on elsewhere'],
     ['another container', { pidSpace: 'pid:[1]', pid: 5 }, YOUNG, 'in use by process 5 on '],
+    ['anything, with escapes', { host: '\u001b[2J', pid: 'a\n' }, YOUNG, 'process a\\u000a on \\u001b[2J (in-use-'],
     ['nobody knows whom', 'not JSON', YOUNG, 'in use by an unknown process (in-use-'],
     [
       'a process that cannot be told from a later one with its number',
@@ -185,12 +186,19 @@ describe('a process that cannot be checked keeps its folder if it updates its fi
   });
 });
 
-test('a process that cannot tell whether a folder is in use does not leave it locked', async () => {
+test.each<[what: string, create: (path: string) => Promise<unknown>]>([
+  ['a folder', (path) => mkdir(path)],
+  ['a pipe', (path) => once(spawn('mkfifo', [path]), 'exit')],
+  ['a link', (path) => symlink('/dev/zero', path)],
+])('%s in place of a lock file is refused, and does not leave the folder locked', async (_, create) => {
   const folder = await emptyFolder();
-  const unreadable = `in-use-${crypto.randomUUID()}.json`;
-  await mkdir(join(folder, unreadable));
-  await expect(lockFolder(folder)).rejects.toMatchObject({ code: 'EISDIR' });
-  expect(await readdir(folder)).toEqual([unreadable]);
+  const name = `in-use-${crypto.randomUUID()}.json`;
+  await create(join(folder, name));
+  await expect(lockFolder(folder)).rejects.toMatchObject({
+    code: 'storage_failed',
+    message: expect.stringContaining(`${name}: expected a regular file, got another entry; remove it`),
+  });
+  expect(await readdir(folder)).toEqual([name]);
 });
 
 test('the owner updates its lock file, and notices when the file is removed', async () => {

@@ -5,6 +5,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import { DII_FORMS } from '../../token/index.ts';
+import { warnIfWritableByOthers } from '../existing-database.ts';
 import type { Io } from '../io.ts';
 import { addRowOptions, withFlagNames } from '../options.ts';
 import { serviceCommand, warnAboutPassword } from '../service-options.ts';
@@ -104,6 +105,7 @@ export function mapCommand(io: Io): Command {
       const job = selectJob(file, options);
       warnAboutPassword(options.database, io);
       checkLocation(options.database);
+      await warnIfWritableByOthers(options.database, io);
       if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io);
       const stored = await import('./stored-mappings.ts');
       switch (job) {

@@ -3,9 +3,10 @@
  * A file that only its owner may read, for email addresses, phone numbers and hashes.
  */
 
+import type { Stats } from 'node:fs';
 import { access, constants, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { reasonOf, shownPath, unwritable } from '../paths.ts';
+import { checkOwnFile, reasonOf, shownPath, unwritable } from '../paths.ts';
 
 const BUFFER_LENGTH = 65_536;
 
@@ -21,6 +22,13 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 };
 
+// Finds the former file of that name, or a device. Following a symbolic link would replace a file that the user has not specified.
+const findFormer = async (path: string): Promise<Stats | undefined> => {
+  const found = await lstat(path).catch(() => undefined);
+  if (found && !found.isCharacterDevice()) checkOwnFile(found);
+  return found;
+};
+
 /**
  * Check, without changing anything, that a file can be created in its folder and is not the input.
  *
@@ -31,29 +39,32 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 export async function checkPrivateFile(flag: string, path: string, source?: string): Promise<void> {
   if (source !== undefined && (await isSame(path, source)))
     throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
-  // A device may be in a folder where nobody can create files.
-  if (await lstat(path).catch(() => undefined)) return;
-  await access(dirname(path), constants.W_OK).catch((error) => {
+  try {
+    // A device may be in a folder where nobody can create files.
+    if (!(await findFormer(path))) await access(dirname(path), constants.W_OK);
+  } catch (error) {
     throw unwritable(path, error, flag);
-  });
+  }
 }
 
 // Opens a new file, or the device of that name. `target` is the name of the file while it is being written.
 const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> => {
-  const found = await lstat(path).catch(() => undefined);
-  if (found?.isDirectory()) throw Object.assign(new Error('expected a file'), { code: 'EISDIR' });
-  // Following a symbolic link would replace a file that the user has not specified.
-  if (found?.isSymbolicLink()) throw Object.assign(new Error('expected a file'), { code: 'ELOOP' });
-  const isReplaceable = !found || found.isFile();
-  const target = isReplacedAtEnd && isReplaceable ? `${path}.partial` : path;
+  if ((await findFormer(path))?.isCharacterDevice()) {
+    // Another user may have replaced it since. Opening a pipe that nobody reads would wait.
+    const handle = await open(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    const opened = await handle.stat();
+    if (opened.isCharacterDevice()) return { handle, target: path };
+    await handle.close();
+    throw Object.assign(new Error('expected a device'), { code: 'NOT_A_FILE' });
+  }
+  const target = isReplacedAtEnd ? `${path}.partial` : path;
   // The mode applies only to new files, and another process may have the old file open.
-  if (isReplaceable) await rm(target, { force: true });
-  const isDevice = found?.isCharacterDevice() || found?.isFIFO();
-  return { handle: await open(target, isDevice ? 'w' : 'wx', 0o600), target };
+  await rm(target, { force: true });
+  return { handle: await open(target, 'wx', 0o600), target };
 };
 
 /**
- * Create a file with mode 0600. Replaces a file of that name, but writes to a device such as `/dev/null` directly.
+ * Create a file with mode 0600. Replaces the user's file of that name, but writes to a device such as `/dev/null` directly.
  *
  * @param flag  the option that specifies the file, for messages.
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this

@@ -9,6 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { locationKind } from '../../database/index.ts';
 import type { OperatorOptions } from '../../operator/index.ts';
 import { choiceFault, kindOf } from '../../token/checks.ts';
+import { warnIfWritableByOthers } from '../existing-database.ts';
 import { decodeText, warnIfReadableByOthers } from '../input.ts';
 import type { Io } from '../io.ts';
 import { parseJson, shownPath, unreadable } from '../paths.ts';
@@ -234,6 +235,7 @@ export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promi
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
   const merged: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
+  await warnIfWritableByOthers(merged.database, io);
   // A list of participants is complete, unless there is also an API key.
   const isUsed = merged.participants === undefined || merged.apiKey !== undefined;
   const credentialVariables = isUsed ? usedVariables(environment, named) : [];
