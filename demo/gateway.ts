@@ -5,6 +5,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { isLoopback } from '../src/token/checks.ts';
 import type { World } from './world.ts';
 
 export interface Served {
@@ -24,7 +25,13 @@ export async function serve(
   port: number,
   isFixed: boolean,
 ): Promise<Served> {
-  const server = createAdaptorServer({ fetch: (request, bindings) => fetch(request, bindings as HttpBindings) });
+  const server = createAdaptorServer({
+    // The name of any site may resolve to this machine, and its pages could then read those of the demo.
+    fetch: (request, bindings) =>
+      isLoopback(new URL(request.url).hostname)
+        ? fetch(request, bindings as HttpBindings)
+        : new Response('Host: expected localhost or 127.0.0.1, got another name\n', { status: 421 }),
+  });
   const bind = (wanted: number) =>
     new Promise<void>((resolve, reject) => {
       server.once('error', reject);

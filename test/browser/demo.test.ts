@@ -5,6 +5,7 @@
 
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { createServer } from 'node:net';
 import axe from 'axe-core';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
@@ -53,6 +54,18 @@ const report = (page: Page) => page.evaluate<string>('document.querySelector("te
 const reports = (page: Page, expected: RegExp) => expect.poll(() => report(page), WAIT).toMatch(expected);
 
 describe('the start', () => {
+  test('other Host names, which a page of another site may have for this machine, get no answer', async () => {
+    const { port } = new URL(demo.url);
+    for (const [host, status] of [
+      [`evil.example:${port}`, 421],
+      [`localhost:${port}`, 200],
+    ] as const) {
+      const [response] = await once(get(demo.url, { headers: { host } }), 'response');
+      response.resume();
+      expect(response.statusCode).toBe(status);
+    }
+  });
+
   test('a given port that is in use is an error; the default port is replaced with a free one', async () => {
     const port = Number(new URL(demo.url).port);
     await expect(startDemo({ port, incumbent: '' })).rejects.toMatchObject({ code: 'EADDRINUSE', port });

@@ -1,7 +1,7 @@
 /** The files of deploy/: what they name exists, their metrics are those of a real operator, and the operator runs with them. */
 
 import { execFile } from 'node:child_process';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -40,6 +40,11 @@ interface Compose {
   readonly volumes: object;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
+interface Job {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly { readonly run?: string }[];
+}
+
 const compose = parse(await textOf('compose.yaml')) as Compose;
 const services = Object.entries(compose.services);
 
@@ -80,6 +85,22 @@ describe('compose.yaml', () => {
     for (const name of Object.keys(compose.services['operator']!.environment!))
       expect(documented).toContain(`| \`${name}\` |`);
   });
+});
+
+test('images are pinned by digest, and actions by commit; only the job that publishes may sign, and it runs no code of ours', async () => {
+  const files = await readdir(`${root}.github/workflows`);
+  const workflows = await Promise.all(files.map((name) => readFile(`${root}.github/workflows/${name}`, 'utf8')));
+  const uses = workflows.flatMap((text) => [...text.matchAll(/uses: (.*)/g)].map(([, used]) => used));
+  expect(uses.filter((used) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(used!))).toEqual([]);
+  const images = services.flatMap(([, { image, build }]) => (build ? [] : [image]));
+  const [, base] = /^FROM (.*)$/m.exec(await textOf('Dockerfile'))!;
+  for (const image of [...images, base]) expect(image).toMatch(/:v?\d[^@]*@sha256:[0-9a-f]{64}$/);
+
+  const jobs = workflows.flatMap((text) => Object.entries<Job>(parse(text).jobs));
+  const signing = jobs.filter(([, { permissions }]) => permissions?.['id-token']);
+  expect(signing.map(([name]) => name)).toEqual(['publish']);
+  const runs = signing[0]![1].steps.flatMap(({ run }) => run ?? []);
+  expect(runs.filter((run) => !/^npm (?:install --global npm@|publish .*--ignore-scripts)/.test(run))).toEqual([]);
 });
 
 describe('Dockerfile', async () => {
