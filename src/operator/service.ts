@@ -127,7 +127,8 @@ interface StartedOperator {
 
 const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
   revoked: 'it has been revoked, so the options do not add it again',
-  changed: 'it was changed after the options were applied, so the stored settings stay in force',
+  changed:
+    'it was changed after the options were applied, or their client secret has been replaced, so the stored settings stay in force',
 };
 
 const DIFFERS =

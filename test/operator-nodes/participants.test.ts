@@ -109,6 +109,27 @@ test('logout refuses an envelope that is older than the role OPTOUT, which a cha
   expect(await logout(later)).toBe(200);
 });
 
+test('options older than the database bring no replaced client secret back, and say so; an update does', async () => {
+  const place = await freshLocation('postgres');
+  const withSecret = (byte: number, siteId = 7) => ({ ...LEAKED, clientSecret: secretOf(byte), siteId });
+  await startNode(place, { participants: [withSecret(1)] });
+  await startNode(place, { participants: [withSecret(2)] });
+  const { participants } = await administer(place);
+  const { keyHash } = (await participants.list())[0]!;
+  await participants.update(keyHash, { clientSecret: secretOf(3) });
+  // Replaced by options, and by an update; other options have changed as well.
+  for (const old of [withSecret(1), withSecret(2), withSecret(2, 8)]) {
+    const node = await startNode(place, { participants: [old] });
+    expect([await node.generate(old), await node.generate(withSecret(3))]).toEqual([400, 200]);
+    expect(node.operator.statuses).toEqual(['changed']);
+    expect(node.lines).toEqual([expect.stringContaining('their client secret has been replaced')]);
+  }
+  await participants.update(keyHash, { clientSecret: secretOf(1) });
+  const node = await startNode(place, { participants: [withSecret(1, 8)] });
+  expect(await node.generate(withSecret(1))).toBe(200);
+  expect(await participants.list()).toMatchObject([{ siteId: 8 }]);
+});
+
 test('a participant is added once, and changed by its ID alone; omitted values stay', async () => {
   const place = await freshLocation('postgres');
   const { generate } = await startNode(place, { participants: [LEAKED] });

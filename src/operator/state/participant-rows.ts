@@ -1,7 +1,7 @@
 /** Participants in a database: API keys as keyed hashes, client secrets sealed. */
 
 import { type Database, durableTransaction, type Queries } from '../../database/index.ts';
-import { fromB64, toB64 } from '../../token/bytes.ts';
+import { fromB64, toB64, toHex } from '../../token/bytes.ts';
 import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import { CACHE_MS } from '../identity/participants.ts';
@@ -12,15 +12,21 @@ import type { ParticipantStore, StoredParticipant } from './state.ts';
 const optOutSince = (now: string): string => `opt_out_since =
     CASE WHEN 'OPTOUT' = ANY(tessera_participants.roles) THEN tessera_participants.opt_out_since ELSE ${now}::bigint + ${CACHE_MS} END`;
 
-// Changes a stored participant, unless it has been revoked, was put with the same options before, or must be kept ($7). A new row
-// has no xmax.
+// The list of former secrets after a change, which adds the replaced one, unless it is the same.
+const formerSecrets = (replaced: string, given: string): string =>
+  `array_remove(array_append(tessera_participants.former_secrets, ${replaced}::text), ${given}::text)`;
+
+// Changes a stored participant, unless it has been revoked, was put with the same options before, must be kept ($7), or had this
+// client secret ($8) before the stored one ($9): such options are older than the database. A new row has no xmax.
 const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at, opt_out_since)
   VALUES ($1, $2, $3, $4, $5, $6, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
     sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles,
     options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash),
+    former_secrets = ${formerSecrets('$9', '$8')},
     ${optOutSince('$6')}
   WHERE tessera_participants.revoked_at IS NULL AND NOT $7::boolean
+    AND NOT $8::text = ANY(tessera_participants.former_secrets)
     AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
   RETURNING xmax = 0 AS "isNew"`;
 
@@ -53,8 +59,14 @@ interface ParticipantRow {
 
 type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) => Promise<StoredParticipant | undefined>;
 type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
+type HashSecret = (participant: StoredParticipant) => string;
 
-const changesOf = (database: Database, find: Find, seal: Seal): Pick<ParticipantRows, 'add' | 'update'> => ({
+const changesOf = (
+  database: Database,
+  find: Find,
+  seal: Seal,
+  hashSecret: HashSecret,
+): Pick<ParticipantRows, 'add' | 'update'> => ({
   add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
     const sealed = await seal(keyHash, clientSecret);
     const rows = await durableTransaction(database, ({ query }) =>
@@ -73,8 +85,18 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
       if (!stored) return undefined;
       const changed = change(stored);
       await queries.query(
-        `UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4, ${optOutSince('$5')} WHERE key_hash = $1`,
-        [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles, now],
+        `UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4,
+          ${optOutSince('$5')},
+           former_secrets = ${formerSecrets('$6', '$7')} WHERE key_hash = $1`,
+        [
+          keyHash,
+          await seal(keyHash, changed.clientSecret),
+          changed.siteId,
+          changed.roles,
+          now,
+          hashSecret(stored),
+          hashSecret(changed),
+        ],
       );
       return changed;
     }),
@@ -84,18 +106,27 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
 const whatChanges = async (
   { query }: Pick<Queries, 'query'>,
   participants: readonly StoredParticipant[],
+  hashSecret: HashSecret,
 ): Promise<readonly StoredParticipant[]> => {
-  const rows = await query<{ keyHash: string; optionsHash: string | null; revokedAt: number | null }>(
-    `SELECT key_hash AS "keyHash", options_hash AS "optionsHash", revoked_at AS "revokedAt"
+  const rows = await query<{
+    keyHash: string;
+    optionsHash: string | null;
+    revokedAt: number | null;
+    formerSecrets: string[];
+  }>(
+    `SELECT key_hash AS "keyHash", options_hash AS "optionsHash", revoked_at AS "revokedAt",
+        former_secrets AS "formerSecrets"
       FROM tessera_participants WHERE key_hash = ANY($1::text[])`,
     [participants.map(({ keyHash }) => keyHash)],
   );
   const stored = new Map(rows.map((row) => [row.keyHash, row]));
-  return participants.filter(({ keyHash, optionsHash, keepStored = false }) => {
+  return participants.filter((participant) => {
+    const { keyHash, optionsHash, keepStored = false } = participant;
     const found = stored.get(keyHash);
     if (!found) return true;
     const isSame = optionsHash !== undefined && optionsHash === found.optionsHash;
-    return !(keepStored || isSame || found.revokedAt !== null);
+    const isFormer = found.formerSecrets.includes(hashSecret(participant));
+    return !(keepStored || isSame || isFormer || found.revokedAt !== null);
   });
 };
 
@@ -104,6 +135,8 @@ export function participantRows(database: Database, secrets: Secrets): Participa
   // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
   const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
   const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
+  const hashSecret: HashSecret = ({ keyHash, clientSecret }) =>
+    toHex(secrets.derive(`former-client-secret/${keyHash}/${clientSecret}`));
   const find: Find = async ({ query }, keyHash, lock = '') => {
     const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
     const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
@@ -113,28 +146,31 @@ export function participantRows(database: Database, secrets: Secrets): Participa
   };
   return {
     byKeyHash: (keyHash) => find(database, keyHash),
-    ...changesOf(database, find, seal),
+    ...changesOf(database, find, seal, hashSecret),
     siteIds: async () => {
       const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
       return rows.map(({ id }) => id);
     },
     put: async (participants, now) => {
-      const differing = await whatChanges(database, participants);
+      const differing = await whatChanges(database, participants, hashSecret);
       // A start that changes nothing also succeeds on a database that is read-only after a failover.
       if (differing.length === 0) return [];
       const rows = await Promise.all(
         differing
           // Every node writes in the same order, so that nodes that start at once cannot deadlock.
           .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
-          .map(async ({ keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false }) => {
+          .map(async (given) => {
+            const { keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false } = given;
             const sealed = await seal(keyHash, clientSecret);
-            return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored] as const;
+            return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored, hashSecret(given)] as const;
           }),
       );
-      return durableTransaction(database, async ({ query }) => {
+      return durableTransaction(database, async (queries) => {
         const added: string[] = [];
         for (const row of rows) {
-          const [changed] = await query<{ isNew: boolean }>(PUT, row);
+          const stored = await find(queries, row[0], ' FOR UPDATE');
+          const replaced = stored ? hashSecret(stored) : row[7];
+          const [changed] = await queries.query<{ isNew: boolean }>(PUT, [...row, replaced]);
           if (changed?.isNew) added.push(row[0]);
         }
         return added;

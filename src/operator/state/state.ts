@@ -42,7 +42,8 @@ export interface ParticipantStore {
   siteIds(): Promise<readonly number[]>;
   /**
    * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, was put with the
-   * same `optionsHash` before, or has `keepStored`: a restart with unchanged options must not undo later changes.
+   * same `optionsHash` before, has `keepStored`, or has a client secret that was replaced: a restart with unchanged or old options
+   * must not undo later changes.
    *
    * @returns the `keyHash` of each participant that was not stored before. If several nodes store one at once, only one of them
    *   gets it.
