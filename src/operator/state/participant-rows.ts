@@ -130,6 +130,34 @@ const whatChanges = async (
   });
 };
 
+// Writes the participants of the options.
+const putWith =
+  (database: Database, find: Find, seal: Seal, hashSecret: HashSecret): ParticipantRows['put'] =>
+  async (participants, now) => {
+    const differing = await whatChanges(database, participants, hashSecret);
+    // A start that changes nothing also succeeds on a database that is read-only after a failover.
+    if (differing.length === 0) return [];
+    const rows = await Promise.all(
+      differing
+        // Every node writes in the same order, so that nodes that start at once cannot deadlock.
+        .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
+        .map(async (given) => {
+          const { keyHash, siteId, roles, optionsHash = null, keepStored = false } = given;
+          const sealed = await seal(keyHash, given.clientSecret);
+          return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored, hashSecret(given)] as const;
+        }),
+    );
+    return durableTransaction(database, async (queries) => {
+      const added: string[] = [];
+      for (const row of rows) {
+        const stored = await find(queries, row[0], ' FOR UPDATE');
+        const [changed] = await queries.query<{ isNew: boolean }>(PUT, [...row, stored ? hashSecret(stored) : row[7]]);
+        if (changed?.isNew) added.push(row[0]);
+      }
+      return added;
+    });
+  };
+
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
   // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
@@ -141,8 +169,8 @@ export function participantRows(database: Database, secrets: Secrets): Participa
     const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
     const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
     if (!secret) return undefined;
-    const { siteId, roles, optOutSince } = row;
-    return { keyHash, clientSecret: toB64(secret), siteId, roles, optOutSince };
+    const { sealed: _, ...stored } = row;
+    return { keyHash, clientSecret: toB64(secret), ...stored };
   };
   return {
     byKeyHash: (keyHash) => find(database, keyHash),
@@ -151,31 +179,7 @@ export function participantRows(database: Database, secrets: Secrets): Participa
       const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
       return rows.map(({ id }) => id);
     },
-    put: async (participants, now) => {
-      const differing = await whatChanges(database, participants, hashSecret);
-      // A start that changes nothing also succeeds on a database that is read-only after a failover.
-      if (differing.length === 0) return [];
-      const rows = await Promise.all(
-        differing
-          // Every node writes in the same order, so that nodes that start at once cannot deadlock.
-          .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
-          .map(async (given) => {
-            const { keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false } = given;
-            const sealed = await seal(keyHash, clientSecret);
-            return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored, hashSecret(given)] as const;
-          }),
-      );
-      return durableTransaction(database, async (queries) => {
-        const added: string[] = [];
-        for (const row of rows) {
-          const stored = await find(queries, row[0], ' FOR UPDATE');
-          const replaced = stored ? hashSecret(stored) : row[7];
-          const [changed] = await queries.query<{ isNew: boolean }>(PUT, [...row, replaced]);
-          if (changed?.isNew) added.push(row[0]);
-        }
-        return added;
-      });
-    },
+    put: putWith(database, find, seal, hashSecret),
     list: () =>
       database.query(
         `SELECT key_hash AS "keyHash", site_id AS "siteId", roles, added_at AS "addedAt", revoked_at AS "revokedAt"
