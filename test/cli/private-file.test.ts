@@ -106,7 +106,7 @@ describe('a private file', () => {
     ['--rejects', (path: string) => createPrivateFile('--rejects', path)],
     ['--rejects', (path: string) => checkPrivateFile('--rejects', path)],
     ['--export', (path: string) => createPrivateFile('--export', path, { isReplacedAtEnd: true })],
-    ['--env-file', (path: string) => writeEnvFile(path, { TESSERA_API_KEY: 'key' })],
+    ['--env', (path: string) => writeEnvFile(path, { TESSERA_API_KEY: 'key' })],
   ] as const;
 
   test.skipIf(process.platform === 'win32')('is never a pipe, even if nobody reads it', async () => {
