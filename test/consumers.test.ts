@@ -210,7 +210,8 @@ test('an Angular app, with `async` compiled away for zone.js as its tools do: th
     const [baseUrl, provide] = ['${baseUrl}', () => fetch('/token', { method: 'POST' }).then((answer) => answer.json())];
     ${recipe}
     const zone = (window.zone = new NgZone({}));
-    const providers = [{ provide: NgZone, useValue: zone }, { provide: ɵINJECTOR_SCOPE, useValue: 'root' }];
+    const browser = { provide: PLATFORM_ID, useValue: 'browser' };
+    const providers = [browser, { provide: NgZone, useValue: zone }, { provide: ɵINJECTOR_SCOPE, useValue: 'root' }];
     const app = createEnvironmentInjector(providers, null);
     window.token = zone.run(() => runInInjectionContext(app, injectToken));
     window.changes = 0;

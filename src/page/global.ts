@@ -16,8 +16,6 @@ export type TesseraCall = (tessera: Tessera) => unknown;
 export interface Tessera {
   /** Version of the package. */
   readonly version: string;
-  /** `data-user` of the last script tag. A document that outlives its page may load another one. */
-  user?: string | undefined;
   /** The first session of this page, once one exists: at once if the tag has `data-base-url`. */
   session?: Session;
   /** Create a session; the first one becomes `session`. */
@@ -31,7 +29,6 @@ export interface Tessera {
 /** The global `tessera` before the script has loaded: an array of calls. Of the members of {@link Tessera} it has only `push`. */
 export interface TesseraQueue extends Array<TesseraCall> {
   readonly version?: undefined;
-  readonly user?: undefined;
   readonly session?: undefined;
   readonly createSession?: undefined;
   readonly isTokenError?: undefined;

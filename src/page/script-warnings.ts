@@ -89,7 +89,7 @@ export function checkPage(tag: HTMLScriptElement | undefined, session: () => Ses
     const { baseUrl, provide } = tag.dataset;
     if (!open)
       say(
-        'there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
+        'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
     else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'page')
       say('there is no token set, and no data-provide: add it, or call setTokens');

@@ -63,10 +63,9 @@ const run = (tessera: Tessera, calls: TesseraCall[]) => {
       .catch(globalThis.reportError);
 };
 
-const createTessera = (user: string | undefined): Tessera => {
+const createTessera = (): Tessera => {
   const tessera: Tessera = {
     version,
-    user,
     isTokenError,
     createSession: (options) => {
       const session = createSession(options);
@@ -81,13 +80,10 @@ const createTessera = (user: string | undefined): Tessera => {
   return tessera;
 };
 
-/** The document may outlive the page (Turbo, pjax): the tag of a later page names the user whom that page was rendered for. */
-const followTag = (tessera: Tessera, user: string | undefined) => {
-  const { session } = tessera;
-  if (user === undefined || user === tessera.user) return;
-  tessera.user = user;
-  if (user) void session?.signIn({ user });
-  else void session?.clear();
+/** The document may outlive the page (Turbo, htmx): the tag of a later page names the user whom that page was rendered for. */
+const followTag = ({ session }: Tessera, user: string | undefined) => {
+  const page = { user: user || undefined, isPage: true };
+  if (user !== undefined) void session?.signIn(page);
 };
 
 const install = () => {
@@ -102,7 +98,7 @@ const install = () => {
     else checkTag(scriptTag);
   }
   if (isSecond) return followTag(before, user);
-  const tessera = createTessera(user);
+  const tessera = createTessera();
   window.tessera = tessera;
   try {
     // A page that is rendered for nobody has an empty label.

@@ -45,6 +45,12 @@ export function commitErasure(core: Core, change: Change): Promise<void> {
   return commit(core, change, true);
 }
 
+/** The document now shows a page that was rendered for `user`: as when a page is loaded. */
+export function enterPage(core: Core, user: string | undefined): Promise<void> {
+  setPage(core, { user, provideResult: undefined });
+  return commit(core, othersEnded(user, core.now()));
+}
+
 /** Report why a change that the page did not wait for has failed. Missing consent is not a failure. */
 export function reportUnlessConsent(core: Core, error: TokenError): void {
   if (error.code !== 'no_consent') reportError(core, error);

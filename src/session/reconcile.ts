@@ -184,7 +184,7 @@ export async function readAgain(core: Core): Promise<void> {
   reconcile(core);
 }
 
-/** The page shows a sign of life. One that has been left stays after all. */
+/** The timer has run, or something has happened on the page: if it had been left, it has stayed after all. */
 export function check(core: Core): void {
   if (core.isAway && isPageVisible()) wake(core);
   else reconcile(core);
@@ -214,7 +214,8 @@ export function wake(core: Core): void {
 export function leave(core: Core): void {
   core.records.loseTrack();
   core.isAway = true;
-  core.hiddenAt ||= core.now();
+  // Only now, although it may have been hidden or left before: `disconnect` must not take it for a page that is back.
+  core.hiddenAt = core.now();
   void disconnect(core);
 }
 

@@ -12,7 +12,7 @@ import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { createClock, watchPage } from './browser/page.ts';
 import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { askConsent, commit, commitErasure, releaseCalls, reportUnlessConsent } from './consent.ts';
+import { askConsent, commit, commitErasure, enterPage, releaseCalls, reportUnlessConsent } from './consent.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import {
@@ -81,7 +81,8 @@ export function createSession(options: SessionOptions): Session {
     refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
       const user = userOf(settings, given);
-      return run(() => signIn(core, user));
+      const { isPage } = ownMembers<{ isPage?: boolean }>(given);
+      return run(() => (isPage ? enterPage : signIn)(core, user));
     },
     on: events.on,
     subscribe: (listener) => events.on('change', listener),

@@ -1,6 +1,7 @@
 /** The script tag's file, run in a page: the queue, the attributes, the events on `window`. */
 
 import { readFileSync } from 'node:fs';
+import { runInThisContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Tessera } from '../../src/page/global.ts';
 import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } from '../session/fixtures.ts';
@@ -112,7 +113,8 @@ test('the script that docs/guide/frameworks.md gives for tag managers adds the f
   const [, code] = /## Tag managers.*?<script>(.*?)<\/script>/s.exec(readFileSync('docs/guide/frameworks.md', 'utf8'))!;
   const added: string[] = [];
   vi.spyOn(document.head, 'append').mockImplementation((node) => void added.push((node as HTMLScriptElement).src));
-  const runTag = new Function(code!.replaceAll('https://operator.example', BASE_URL));
+  // As a script of the page, whose names are those of the page.
+  const runTag = () => runInThisContext(code!.replaceAll('https://operator.example', BASE_URL));
   runTag();
   const { session } = await load();
   runTag();
@@ -288,6 +290,25 @@ describe('a session by attributes', () => {
     await load({ ...attributes, 'data-user': '' });
     expect(session!.advertisingToken).toBeUndefined();
     expect(tessera.session).toBe(session);
+  });
+
+  test('the tag of a later page in the same document counts after sign-in and logout in code', async () => {
+    const calls = network(() => Response.json(success(8)));
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' };
+    const { session } = await load({ ...attributes, 'data-user': '' });
+    await session!.signIn({ user: 'account-b' });
+    // The user of the session already: nothing is ended or asked.
+    await load({ ...attributes, 'data-user': 'account-b' });
+    await settle();
+    expect(session!.advertisingToken).toBe('advertising-8');
+    const before = calls.length;
+    await load({ ...attributes, 'data-user': 'account-a' });
+    expect(session!.advertisingToken).toBeUndefined();
+    await until(() => session!.advertisingToken);
+    await session!.clear();
+    await load({ ...attributes, 'data-user': 'account-a' });
+    await until(() => session!.advertisingToken);
+    expect(calls.length).toBe(before + 2);
   });
 
   test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {
@@ -489,7 +510,7 @@ describe('the development build warns about a tag', () => {
   });
 
   const none =
-    'there is no session: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
+    'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
   const unasked = 'there is no token set, and no data-provide: add it, or call setTokens';
   test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, string[]]>([
     ['no attribute, on a page without a session', {}, () => {}, [none]],

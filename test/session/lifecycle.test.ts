@@ -216,7 +216,7 @@ describe('a page that stays after `pagehide`', () => {
       () => window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false })),
     ],
     ['a change of its visibility', () => dispatch('visibilitychange')],
-    ['a focus', () => dispatch('focus')],
+    ['a focus', () => window.dispatchEvent(new Event('focus'))],
   ])('continues at %s: it reads the store, refreshes when due, and hears other tabs', async (_, show) => {
     const { session, store, serve, open, advance, settle, close } = await openLoaded({ name: 'stays' });
     dispatch('pagehide');
@@ -229,6 +229,22 @@ describe('a page that stays after `pagehide`', () => {
     expect(session.advertisingToken).toBe('advertising-2');
     await open({ store, name: 'stays' }).session.clear();
     await until(() => !session.advertisingToken);
+    close();
+  });
+
+  test('that is left again at last stays disconnected, also if it was hidden and shown without an event before', async () => {
+    const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
+    const { session, advance, settle, close } = await openLoaded();
+    setVisible(false);
+    await advance(5_000);
+    showSilently();
+    dispatch('pagehide');
+    await settle();
+    await advance(10_000);
+    dispatch('pagehide');
+    await settle();
+    expect(closed).toHaveBeenCalledOnce();
+    expect(session.advertisingToken).toBeUndefined();
     close();
   });
 

@@ -91,7 +91,7 @@ const announce = (dropIn: DropIn, state: Started): void => {
   const now = knownNow(dropIn);
   // The token has expired while a refresh is in progress, of any tab: its result follows.
   const isRefreshing = ['in_progress', 'other_tab'].includes(`${session.state.next?.reason}`);
-  if (before && now.condition === 'expired' && isRefreshing) return;
+  if (before && !isInvalid && now.condition === 'expired' && isRefreshing) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;

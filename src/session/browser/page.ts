@@ -8,13 +8,13 @@
 /** Longest run of the timer, ms, so that the session soon notices a changed clock or a device that slept. */
 const MAX_SLEEP_MS = 60_000;
 
-/** Lifecycle events of a page, and whether the page is awake after each: yes, no, only if it is visible, or as before. */
+/** Lifecycle events of a page, and whether the page is awake after each: yes, no, only if it is visible, or only if it had been left. */
 const LIFECYCLE = {
   pageshow: 'awake',
   resume: 'awake',
   online: 'if visible',
   visibilitychange: 'if visible',
-  focus: 'as before',
+  focus: 'if left',
   pagehide: 'away',
   freeze: 'away',
 } as const;
@@ -61,7 +61,7 @@ export function isPageVisible(): boolean {
 
 /** Callbacks of {@link watchPage}. */
 export interface PageCallbacks {
-  /** The timer has reached its instant, a minute has passed, or the page shows a sign of life: it was hidden or focused, for example. */
+  /** The timer has reached its instant, a minute has passed, or something else has happened: the page was hidden or focused, for example. */
   onCheck(): void;
   /** The page is shown, restored, thawed or back online. */
   onWake(): void;
@@ -85,8 +85,9 @@ export function watchPage(now: () => number, { onCheck, onWake, onLeave }: PageC
     else if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
     else onCheck();
   };
-  // Listen on the window in the capture phase, through which events of the document pass too. Workers have no such events.
-  for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
+  // Listen on the window in the capture phase, through which events of the document pass too: but not those of a focused element.
+  // Workers have no such events.
+  for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, event !== 'focus');
 
   return {
     /** Set the timer to `instant` (local epoch ms), replacing the previous one; `Infinity` means no timer. */
@@ -98,7 +99,7 @@ export function watchPage(now: () => number, { onCheck, onWake, onLeave }: PageC
     },
     close(): void {
       clearTimeout(timer);
-      for (const event in LIFECYCLE) globalThis.removeEventListener?.(event, onEvent, true);
+      for (const event in LIFECYCLE) globalThis.removeEventListener?.(event, onEvent, event !== 'focus');
     },
   };
 }

@@ -8,11 +8,10 @@ import { readThrown } from './provide.ts';
 export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unknown) => Answer {
   return (input) => {
     try {
-      const fault = readThrown(() => formFault(input));
-      if (fault) throw new TokenError('invalid_token_set', fault);
       return parseAnswer(input);
     } catch (error) {
-      throw error instanceof TokenError ? new TokenError(error.code, `${way}: ${error.message}`) : error;
+      if (!(error instanceof TokenError)) throw error;
+      throw new TokenError(error.code, `${way}: ${readThrown(() => formFault(input)) ?? error.message}`);
     }
   };
 }

@@ -61,7 +61,8 @@ export function checkArguments<Session extends Methods>(
       return clear(options);
     },
     signIn(options) {
-      checkCallOptions('signIn', ['user'], options);
+      // `isPage` is for the script tag.
+      checkCallOptions('signIn', ['user', 'isPage'], options);
       return signIn(options);
     },
     on(event, listener) {

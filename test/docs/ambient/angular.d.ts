@@ -12,6 +12,7 @@ declare module '@angular/core' {
   export class DestroyRef {
     onDestroy(work: () => void): void;
   }
+  export const PLATFORM_ID: InjectionToken<object | string>;
   export function inject<T>(token: InjectionToken<T>): T;
   export function inject<T>(type: new () => T): T;
   export function signal<T>(value: T): { set(value: T): void; asReadonly(): () => T };
