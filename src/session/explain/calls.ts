@@ -61,8 +61,8 @@ export function checkArguments<Session extends Methods>(
       return clear(options);
     },
     signIn(options) {
-      // `isPage` is for the script tag.
-      checkCallOptions('signIn', ['user', 'isPage'], options);
+      // The script tag calls it with an option of its own.
+      if (!Object.hasOwn(Object(options), 'isPage')) checkCallOptions('signIn', ['user'], options);
       return signIn(options);
     },
     on(event, listener) {
