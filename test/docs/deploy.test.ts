@@ -108,10 +108,12 @@ describe('Dockerfile', async () => {
   const listOf = (instruction: string): string[] =>
     JSON.parse(new RegExp(`^${instruction} (\\[.*\\])$`, 'm').exec(dockerfile)![1]!);
 
-  test('installs this version, and the driver that is tested', async () => {
+  test('installs this version, and the driver that is tested, with a lock file', async () => {
     const { version, devDependencies } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
     expect(dockerfile).toContain(`ARG TESSERA=tessera-id@${version}\n`);
-    expect(dockerfile).toContain(`ARG PG=pg@${devDependencies.pg}\n`);
+    expect(dockerfile).toContain('npm ci');
+    const { packages } = JSON.parse(await textOf('package-lock.json'));
+    expect(packages[''].dependencies).toEqual({ pg: devDependencies.pg });
   });
 
   test('its command is one of the real program', async () => {
