@@ -56,12 +56,9 @@ const onDatabases = {
   testTimeout: 240_000,
   hookTimeout: 240_000,
 };
-const inBrowsers = {
-  globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
-  // After all other tests, as many files at a time as there are cores: browsers delay each other's timers.
-  sequence: { groupOrder: 1 },
-  maxWorkers: availableParallelism(),
-};
+/** After all other tests, as many files at a time as there are cores: browsers delay each other's timers. */
+const last = { sequence: { groupOrder: 1 }, maxWorkers: availableParallelism() };
+const inBrowsers = { ...last, globalSetup: ['test/support/built.ts', 'test/support/engines.ts'] };
 
 export default defineConfig({
   // `npm test` runs `tsc` first: Vitest checks no types.
@@ -90,7 +87,7 @@ export default defineConfig({
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.2', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
       project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
-      project('more-package', built, { globalSetup: ['test/support/built.ts'] }),
+      project('more-package', built, { ...last, globalSetup: ['test/support/built.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
     ],
   },
