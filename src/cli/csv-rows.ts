@@ -211,8 +211,8 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
   return { first, second, seen: length, rows: all() };
 }
 
-/** Describe an input without rows; undefined if it has some. */
-export function noRowsFault(name: string, { seen }: Pick<OpenRows, 'seen'>, header: unknown): string | undefined {
+/** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */
+export function noRowsFault(name: string, seen: number, header: unknown): string | undefined {
   if (seen === 0) return `${name}: expected rows, got none: it is empty`;
   return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
 }

@@ -23,7 +23,7 @@ async function* rawIdsIn(
   const { first, second, seen, rows } = await openRows(input, delimiter);
   const isValue = (field: string): boolean => RAW_ID.test(field);
   const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
-  const fault = noRowsFault(input.name, { seen }, header);
+  const fault = noRowsFault(input.name, seen, header);
   if (fault) io.err(`warning: ${fault}`);
   for await (const some of rows)
     for (const row of some) {

@@ -4,15 +4,16 @@
 
 const EXPECTED = 'database: expected a folder or postgres://user:password@host:port/name';
 
-// `host:port`, `jdbc:...`, `user@host`, `key=value`, `host/name?key=value`: not meant as a folder. `C:\data` and `./a=b` are folders.
-const CONNECTION = /^(?![a-z]:[\\/])[^\\/]*[:=@]|:[^\\/]*@|\?\w+=/i;
+// `host:port`, `jdbc:...`, `user@host`, `key=value`, also after a socket, `//host:port`, `host/name?key=value`: not meant as a
+// folder. `C:\data` and `./a=b` are folders.
+const CONNECTION = /^(?![a-z]:[\\/])[^\\/]*[:=@]|^\/\/[^/]*[:@]|\s\w+\s*=|:[^\\/]*@|\?\w+=/i;
 
 const folderFault = (location: string): string | undefined => {
   if (location.trim() === '') return 'an empty string';
   if (location.includes('\0')) return 'a string with U+0000';
   if (location !== location.trim()) return 'white space at the beginning or the end';
   return CONNECTION.test(location)
-    ? 'a connection in another form; for a folder with such a name, put ./ before it'
+    ? 'a connection in another form; a folder needs a name without : = @ and ?'
     : undefined;
 };
 
@@ -22,8 +23,10 @@ const urlFault = (location: string): string | undefined => {
   const encode = '; percent-encode special characters in user and password';
   // The error of `new URL` would quote the password.
   if (!URL.canParse(location)) return `a malformed URL${encode}`;
-  const { pathname, hash } = new URL(location);
-  return `${pathname}${hash}`.includes('@') ? `a URL with @ after the host${encode}` : undefined;
+  const { pathname, search, hash } = new URL(location);
+  // In a parameter it is plain: `?user=name@server`.
+  const isMisread = `${pathname}${hash}`.includes('@') || /^\?[^=]*@/.test(search);
+  return isMisread ? `a URL with @ after the host${encode}` : undefined;
 };
 
 /**

@@ -39,7 +39,7 @@ export interface Core extends Page, AttemptContext {
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
 const WAKE_SPREAD_MS = 2_000;
 
-/** A page that was hidden or left for no longer than this has missed no message, or is still leaving, ms. */
+/** A page that was hidden for no longer than this has missed no message, and a page after `pagehide` may still be ending, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /** Change what only this page knows. */
@@ -48,15 +48,16 @@ export function setPage(core: Page, change: Partial<Page>): void {
 }
 
 /**
- * Notice that the page has been hidden or shown: a webview may do either without an event. A page may also stay after it has been
- * left (a download, another app): it has done so if it is still visible and calls the session a while later.
+ * Notice that the page has been hidden or shown: a webview may do either without an event. A page may also stay after `pagehide`, for
+ * example for a download: it has stayed if it is visible at a later event, or calls the session a while later.
  *
- * @returns whether it is visible.
+ * @param isEvent  an event has shown that the page has stayed.
+ * @returns        whether it is visible.
  */
-function noticeVisibility(core: Core): boolean {
+function noticeVisibility(core: Core, isEvent = false): boolean {
   const isVisible = isPageVisible();
   if (!isVisible) core.hiddenAt ||= core.now();
-  else if (core.hiddenAt && (!core.isAway || wasAbsent(core))) wake(core);
+  else if (core.hiddenAt && (isEvent || !core.isAway || wasAbsent(core))) wake(core);
   return isVisible;
 }
 
@@ -184,10 +185,10 @@ export async function readAgain(core: Core): Promise<void> {
   reconcile(core);
 }
 
-/** The timer has run, or something has happened on the page: if it had been left, it has stayed after all. */
+/** The timer has run, or an event has shown that the page has stayed. */
 export function check(core: Core): void {
-  if (core.isAway && isPageVisible()) wake(core);
-  else reconcile(core);
+  noticeVisibility(core, true);
+  reconcile(core);
 }
 
 /** The page is shown, restored, thawed or online again: it tries again soon. */
@@ -214,7 +215,7 @@ export function wake(core: Core): void {
 export function leave(core: Core): void {
   core.records.loseTrack();
   core.isAway = true;
-  // Only now, although it may have been hidden or left before: `disconnect` must not take it for a page that is back.
+  // Also if it was hidden before: `disconnect` must not take it for a page that has stayed.
   core.hiddenAt = core.now();
   void disconnect(core);
 }

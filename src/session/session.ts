@@ -81,6 +81,7 @@ export function createSession(options: SessionOptions): Session {
     refresh: () => run(() => refreshNow(core)),
     signIn: (given) => {
       const user = userOf(settings, given);
+      // An option of the script tag, which is not public.
       const { isPage } = ownMembers<{ isPage?: boolean }>(given);
       return run(() => (isPage ? enterPage : signIn)(core, user));
     },

@@ -271,7 +271,7 @@ const inspected = (error: unknown): string =>
   JSON.stringify([error, Object.getOwnPropertyNames(error), (error as Error).message, String((error as Error).cause)]);
 
 describe('a location', () => {
-  const OTHER = 'got a connection in another form; for a folder with such a name, put ./ before it';
+  const OTHER = 'got a connection in another form; a folder needs a name without : = @ and ?';
   test.each<[place: string, said: string]>([
     ['', 'got an empty string'],
     [' ', 'got an empty string'],
@@ -280,6 +280,7 @@ describe('a location', () => {
     ['postgres://user:secret@host:port/name', 'got a malformed URL'],
     ['postgres://user:1/secret@host/name', 'got a URL with @ after the host; percent-encode'],
     ['postgres://user:1#secret@host/name', 'got a URL with @ after the host; percent-encode'],
+    ['postgres://user:4711?secret@host/name', 'got a URL with @ after the host; percent-encode'],
     ['postgres://user:secret@one:5432,two:5432/name', 'got several hosts'],
     ['postgres://user:secret@one,two/name', 'got several hosts'],
     ['postgres://user:secret@/name?host=one%2Ctwo', 'got several hosts'],
@@ -297,6 +298,8 @@ describe('a location', () => {
     ['db_host:5432/secret', OTHER],
     ['host=127.0.0.1 dbname=x password=secret', OTHER],
     ['host = /run/postgresql password = secret', OTHER],
+    ['/run/postgresql dbname=x password=secret', OTHER],
+    ['//host:5432/secret', OTHER],
     ['host/name?user=user&password=secret', OTHER],
   ])('%s is refused', async (place, said) => {
     const error = await openDatabase(place).catch((thrown: unknown) => thrown);

@@ -135,6 +135,15 @@ describe('the look-up of participants', () => {
     expect(await find('Bearer another', '192.0.2.1')).toBeUndefined();
   });
 
+  test('accepts parallel first requests of a participant, and counts parallel requests with an unknown key', async () => {
+    const { asked, find } = createLookup(['Bearer known']);
+    const ten = (key: string, address: string) => Promise.all(Array.from({ length: 10 }, () => find(key, address)));
+    expect(await ten('Bearer known', '192.0.2.1')).toEqual(Array(10).fill(KNOWN));
+    const unknown = await ten('Bearer nobody', '192.0.2.2');
+    expect(unknown.filter((answer) => answer === undefined)).toHaveLength(2);
+    expect(asked).toEqual(['Bearer known', 'Bearer nobody']);
+  });
+
   test('asks nothing without a header', async () => {
     const { asked, find } = createLookup();
     expect(await find(undefined)).toBeUndefined();

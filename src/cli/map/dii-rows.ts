@@ -90,7 +90,7 @@ export interface DiiRowOptions extends RowOptions {
 }
 
 /**
- * Start reading a file of DII, and warn if it has no rows. The first rows show which column to read.
+ * Start reading a file of DII. The first rows show which column to read.
  *
  * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
  */
@@ -101,7 +101,7 @@ export async function openDiiRows(input: Input, options: DiiRowOptions): Promise
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
   const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
-  const fault = noRowsFault(input.name, { seen }, header);
+  const fault = noRowsFault(input.name, seen, header);
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';

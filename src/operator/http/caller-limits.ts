@@ -80,7 +80,7 @@ export function createAddressLimit(perSecond: number, now: () => number = () => 
     },
     giveBack: (address) => {
       const index = address === undefined ? undefined : indexOf(networkOf(address));
-      // It is 0 if the second has ended.
+      // In a new second it may be 0, or the count of others: then one request more is accepted.
       if (index !== undefined && counts[index]) counts[index]--;
     },
   };

@@ -42,6 +42,7 @@ export function createParticipantLookup(
   // Digests, so that no API key stays in memory. `accepted` is in order of use, oldest first.
   const unknownUntil = new Map<string, number>();
   const accepted = new Set<string>();
+  const pending = new Map<string, Promise<Participant | undefined>>();
   let lookups = 0;
   let windowEndsAt = Number.NEGATIVE_INFINITY;
 
@@ -63,6 +64,9 @@ export function createParticipantLookup(
     const digest = encodeB64(sha256(utf8Bytes(authorization)));
     if ((unknownUntil.get(digest) ?? at) > at) return count(address);
     const isAccepted = accepted.has(digest);
+    // Parallel first requests with one key are one look-up, and count once if the key is known.
+    const running = isAccepted ? undefined : pending.get(digest);
+    if (running) return (await running) ?? count(address);
     const refusal = isAccepted ? undefined : count(address);
     if (refusal) return refusal;
     if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
@@ -70,7 +74,9 @@ export function createParticipantLookup(
     if (!isAccepted) lookups++;
     const countedUntil = windowEndsAt;
     // If this rejects, nothing is known about the key, and an accepted key stays accepted.
-    const participant = await find(authorization);
+    const looking = find(authorization);
+    if (!isAccepted) pending.set(digest, looking);
+    const participant = await looking.finally(() => pending.delete(digest));
     accepted.delete(digest);
     if (!participant) {
       unknownUntil.set(digest, at + UNKNOWN_KEY_MS);

@@ -2,8 +2,10 @@
  * Handles a request to a sealed endpoint; the steps are the same for all of them.
  *
  * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, start of a large request, endpoint,
- * sealed answer. With the role OPTOUT, the envelope is remembered as soon as it opens, before other roles are checked. Therefore, the body of an unknown caller is never read, and only a caller with the client
- * secret uses up a participant's rate limit. The clock is read once, so that the answer and the time in its envelope agree.
+ * sealed answer. Therefore, the body of an unknown caller is never read, and only a caller with the client secret uses up a
+ * participant's rate limit. The clock is read once, so that the answer and the time in its envelope agree.
+ *
+ * For a participant with the role OPTOUT, the role that the endpoint needs is checked after the envelope has been remembered.
  */
 
 import type { Bytes } from '../../token/bytes.ts';

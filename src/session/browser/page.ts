@@ -8,13 +8,13 @@
 /** Longest run of the timer, ms, so that the session soon notices a changed clock or a device that slept. */
 const MAX_SLEEP_MS = 60_000;
 
-/** Lifecycle events of a page, and whether the page is awake after each: yes, no, only if it is visible, or only if it had been left. */
+/** Lifecycle events of a page, and whether each wakes it: yes, no, only if it is visible, or only if it has stayed after `pagehide`. */
 const LIFECYCLE = {
   pageshow: 'awake',
   resume: 'awake',
   online: 'if visible',
   visibilitychange: 'if visible',
-  focus: 'if left',
+  focus: 'if it stayed',
   pagehide: 'away',
   freeze: 'away',
 } as const;
@@ -61,7 +61,7 @@ export function isPageVisible(): boolean {
 
 /** Callbacks of {@link watchPage}. */
 export interface PageCallbacks {
-  /** The timer has reached its instant, a minute has passed, or something else has happened: the page was hidden or focused, for example. */
+  /** The timer has reached its instant, a minute has passed, or the page was hidden or focused, for example. */
   onCheck(): void;
   /** The page is shown, restored, thawed or back online. */
   onWake(): void;
