@@ -7,6 +7,7 @@
  */
 
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -46,9 +47,12 @@ const npmCi = async (name: string): Promise<void> => {
   console.error(`${name}: installing its packages (npm ci)`);
   const isWindows = process.platform === 'win32';
   const npm = promisify(execFile)(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
-  await npm.catch(({ stderr, message }: { stderr?: string; message: string }) => {
-    throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${stderr || message}`);
-  });
+  const failure = await npm.then(
+    // npm can end with 0 before it has installed anything.
+    () => (existsSync(`${root + name}/node_modules`) ? undefined : 'npm has installed nothing'),
+    ({ stderr, message }: { stderr?: string; message: string }) => stderr || message,
+  );
+  if (failure) throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${failure}`);
 };
 
 /**
@@ -70,7 +74,8 @@ export async function install(name: string): Promise<void> {
     }
     try {
       if ((await textOf(stamp)) === wanted) return;
-      await npmCi(name);
+      // The registry may not answer at once.
+      await npmCi(name).catch(() => npmCi(name));
       await writeFile(stamp, wanted);
     } finally {
       await rm(lock, { force: true });

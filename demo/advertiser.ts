@@ -1,28 +1,46 @@
 /**
- * The advertiser's server of the demo: maps the lines of a file into its own store (PGlite in a temporary folder), reports what
- * is due, and maps that again. Email addresses exist only in the request that contains them; the store contains hashes.
+ * The advertiser's server of the demo: maps the rows of a file into its own store (PGlite in a temporary folder), reports what
+ * is due, and maps that again. It reads a file as `tessera map` does. Email addresses and phone numbers exist only in the request
+ * that contains them; the store contains hashes.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
-import { createMappings, type DueOptions, type Mappings, type Summary } from '../src/mapping/index.ts';
-import type { Client } from '../src/server/index.ts';
+import { decodeText } from '../src/cli/input.ts';
+import { type InvalidRow, openDiiRows } from '../src/cli/map/dii-rows.ts';
+import { createMappings, type Mappings, type Summary } from '../src/mapping/index.ts';
+import type { Client, Dii } from '../src/server/index.ts';
 import { isTokenError, TokenError } from '../src/token/index.ts';
 import type { World } from './world.ts';
 
-const MAX_LINES = 200_000;
+const MAX_BYTES = 20_000_000;
+const PIECE_CHARACTERS = 65_536;
+/** A file is read as by the command, whose options this page does not have. */
+const REMEDY =
+  'This page has no such options: name the column email, phone, email_hash or phone_hash, or use "tessera map".';
 
-/** Return the email addresses in a file: those in the column `email`, or in the first column if there is no header. */
-function addressesIn(text: string): string[] {
-  const rows = text.split(/\r?\n/).filter((line) => line.trim());
-  const cells = (row: string) => row.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, ''));
-  const heading = cells(rows[0] ?? '').map((name) => name.toLowerCase());
-  const column = Math.max(0, heading.indexOf('email'));
-  const isHeading = !heading[column]?.includes('@');
-  return rows.slice(isHeading ? 1 : 0).map((row) => cells(row)[column] ?? '');
+/** Open the rows of a file. Throws a RangeError for what is no CSV file, or has no column that can be chosen. */
+async function openFile(bytes: Uint8Array) {
+  const text = decodeText(bytes, 'the file');
+  let read = 0;
+  async function* pieces() {
+    for (; read < text.length; read += PIECE_CHARACTERS) yield text.slice(read, read + PIECE_CHARACTERS);
+  }
+  const input = { name: 'the file', totalBytes: undefined, readBytes: 0, pieces: pieces() };
+  const { all, fault } = await openDiiRows(input, {});
+  if (fault) throw new RangeError(fault);
+  return { rows: all, progress: () => Math.min(1, read / text.length) };
+}
+
+/** The DII of the valid rows. The others go to `onInvalid`. */
+async function* validIn(rows: AsyncIterable<readonly (Dii | InvalidRow)[]>, onInvalid: (row: InvalidRow) => void) {
+  for await (const some of rows)
+    for (const row of some)
+      if ('reason' in row) onInvalid(row);
+      else yield row;
 }
 
 /** Return the counts by state, and how many raw IDs have rotated in the last 90 days. */
@@ -48,39 +66,60 @@ export function createAdvertiser(client: Client, world: World) {
   const mappings = () => (opening ??= open());
   const app = new Hono();
 
-  /** Run a job, and stream its progress. */
-  const run =
-    (work: (mappings: Mappings, options: DueOptions) => Promise<Summary>) => (c: Parameters<typeof streamSSE>[0]) =>
-      streamSSE(c, async (stream) => {
-        const send = (event: object) => stream.writeSSE({ data: JSON.stringify(event) });
-        try {
-          const store = await mappings();
-          const summary = await work(store, { onProgress: (progress) => void send({ progress }) });
-          await send({ summary, counts: await countsOf(store) });
-        } catch (error) {
-          await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
-        }
-      });
+  /** Run a job, and stream its progress, from 0 to 1. */
+  const run = (c: Context, work: (store: Mappings, send: (event: object) => Promise<void>) => Promise<Summary>) =>
+    streamSSE(c, async (stream) => {
+      const send = (event: object) => stream.writeSSE({ data: JSON.stringify(event) });
+      try {
+        const store = await mappings();
+        const summary = await work(store, send);
+        await send({ summary, counts: await countsOf(store) });
+      } catch (error) {
+        await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
+      }
+    });
 
   app.post('/map', async (c) => {
-    const addresses = addressesIn(await c.req.text());
-    if (addresses.length > MAX_LINES) return c.json({ message: `The demo accepts at most ${MAX_LINES} lines.` }, 400);
-    if (!addresses.length) return c.json({ message: 'The file is empty.' }, 400);
-    // region map
-    return run((store, options) =>
-      store.map(
-        addresses.map((email) => ({ email })),
-        options,
-      ),
-    )(c);
-    // endregion
+    const bytes = new Uint8Array(await c.req.arrayBuffer());
+    if (bytes.length > MAX_BYTES)
+      return c.json({ message: 'The demo accepts at most 20 MB. The command "tessera map" has no limit.' }, 400);
+    let file: Awaited<ReturnType<typeof openFile>>;
+    try {
+      file = await openFile(bytes);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      const { message } = error;
+      return c.json({ message: message.includes('--') ? `${message}. ${REMEDY}` : message }, 400);
+    }
+    return run(c, async (store, send) => {
+      // Why rows are not valid -> how many, and the line of the first, if it is known.
+      const invalid = new Map<string, { count: number; readonly line: number | undefined }>();
+      const addInvalid = ({ reason, line }: { reason: string; line?: number }) => {
+        const known = invalid.get(reason);
+        if (known) known.count++;
+        else invalid.set(reason, { count: 1, line });
+      };
+      // region map
+      const summary = await store.map(validIn(file.rows, addInvalid), {
+        onInvalid: addInvalid,
+        onProgress: () => void send({ progress: file.progress() }),
+      });
+      // endregion
+      const reasons = [...invalid].map(([reason, found]) => ({ reason, ...found }));
+      await send({ reasons });
+      return { ...summary, invalid: reasons.reduce((sum, { count }) => sum + count, 0) };
+    });
   });
-  // region due
-  app.post(
-    '/due',
-    run((store, options) => store.mapDue(options)),
+  app.post('/due', (c) =>
+    run(c, (store, send) => {
+      // region due
+      return store.mapDue({
+        onProgress: ({ mapped, optedOut, invalid, total = 1 }) =>
+          void send({ progress: (mapped + optedOut + invalid) / total }),
+      });
+      // endregion
+    }),
   );
-  // endregion
   app.get('/counts', async (c) => {
     try {
       return c.json(await countsOf(await mappings()));

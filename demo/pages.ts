@@ -184,13 +184,9 @@ const cards = () =>
 /** Return whether the packages that a page needs are installed. */
 export const canRun = (path: string): boolean => (PAGES[path]!.packages ?? []).every((name) => existsSync(root + name));
 
-/** Return the content of a page that cannot run. */
-const noticeOf = ({ title, isFrame }: PageInfo): string => {
-  const text = 'needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
-  return isFrame
-    ? `<section aria-labelledby="title"><h1 id="title">${title}</h1><p>${title} ${text}</p></section>`
-    : `<p class="panel">This page ${text}</p>`;
-};
+/** The content of a page that cannot run. */
+const NOTICE =
+  '<p class="panel">This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.</p>';
 
 /** Return the content of a page, with its parts and its code. */
 async function contentOf({ file }: PageInfo): Promise<string> {
@@ -208,7 +204,7 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
   const page = PAGES[path]!;
   const { title, lead, modules = [], scripts = [], isFrame } = page;
   const isRunnable = canRun(path);
-  let main = isRunnable ? await contentOf(page) : noticeOf(page);
+  let main = isRunnable ? await contentOf(page) : NOTICE;
   for (const [name, value] of Object.entries({ title, ...values }))
     main = main.replaceAll(`{{${name}}}`, escaped(value));
   const tags = [

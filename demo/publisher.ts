@@ -3,7 +3,7 @@
  * key and the client secret never leave it.
  */
 
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
@@ -90,6 +90,8 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
         setting: JSON.stringify(world.setting()),
         prebid: canRun('/compare/prebid') ? 'yes' : 'no',
         incumbent: incumbent ? 'yes' : 'no',
+        // How this demo was started: in a clone, or from the package.
+        command: existsSync(`${root}demo/main.ts`) ? 'npm run demo' : 'npx tessera-id demo',
       };
       return c.html(await renderPage(path, values));
     });

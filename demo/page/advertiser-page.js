@@ -6,14 +6,25 @@ const number = new Intl.NumberFormat('en');
 const say = (text) => {
   $('said').textContent = text;
 };
-const showCounts = ({ mapped, optedOut, invalid, due, rotated }) => {
-  for (const [id, count] of Object.entries({ mapped, optedOut, invalid, 'due-count': due, rotated }))
+const showCounts = ({ mapped, optedOut, due, rotated }) => {
+  for (const [id, count] of Object.entries({ mapped, optedOut, 'due-count': due, rotated }))
     $(id).textContent = number.format(count);
+};
+/** Show why rows are not valid. */
+const showReasons = (reasons) => {
+  const items = reasons.map(({ reason, count, line }) => {
+    const rows = count === 1 ? '1 row' : `${number.format(count)} rows`;
+    const where = line ? ` (${count === 1 ? '' : 'first '}line ${line})` : '';
+    return Object.assign(document.createElement('li'), { textContent: `${rows}${where}: ${reason}` });
+  });
+  $('reasons').replaceChildren(...items);
+  $('reasons').hidden = !items.length;
 };
 
 /** Run a job and show its progress, which arrives as a stream of lines. */
-async function run(path, body, lines) {
+async function run(path, body) {
   say('Working.');
+  showReasons([]);
   $('bar').value = 0;
   const response = await fetch(path, { method: 'POST', body }).catch(() => undefined);
   if (!response?.ok)
@@ -25,18 +36,15 @@ async function run(path, body, lines) {
     if (chunk.done) return;
     const parts = `${text}${chunk.value}`.split('\n\n');
     text = parts.pop();
-    for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')), lines);
+    for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')));
   }
 }
 
-function show({ progress, summary, counts, problem }, lines) {
+function show({ progress, reasons, summary, counts, problem }) {
   if (problem) return say(problem);
-  if (progress) {
-    const { kept, mapped, optedOut, invalid, total = lines } = progress;
-    $('bar').value = Math.min(1, (kept + mapped + optedOut + invalid) / Math.max(1, total));
-    return;
-  }
-  $('bar').value = 1;
+  if (reasons) return showReasons(reasons);
+  $('bar').value = progress ?? 1;
+  if (!summary) return;
   const { mapped, kept, optedOut, invalid } = summary;
   say(
     `${number.format(mapped)} mapped, ${number.format(kept)} not due, ${number.format(optedOut)} opted out, ${number.format(invalid)} not valid.`,
@@ -44,12 +52,14 @@ function show({ progress, summary, counts, problem }, lines) {
   showCounts(counts);
 }
 
-const mapText = (text) => run('/advertiser/map', text, text.split('\n').filter(Boolean).length);
-const mapFile = (file) => file?.text().then(mapText, ({ message }) => say(message));
+const mapFile = (file) => file && run('/advertiser/map', file);
 $('file').onchange = () => mapFile($('file').files[0]);
 $('sample').onclick = () => {
   const rows = Array.from({ length: 997 }, (_, index) => `customer-${index}@example.com`);
-  return mapText(['email', ...rows, 'optout@example.com', 'not an address', 'customer-0@example.com'].join('\n'));
+  return run(
+    '/advertiser/map',
+    ['email', ...rows, 'optout@example.com', 'not an address', 'customer-0@example.com'].join('\n'),
+  );
 };
 for (const type of ['dragover', 'dragleave', 'drop']) {
   $('drop').addEventListener(type, (event) => {

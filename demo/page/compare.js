@@ -5,23 +5,27 @@ import { change, done, followEvents } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
 const { prebid, incumbent } = $('runtimes').dataset;
-const hasIncumbent = incumbent === 'yes';
-$('missing').hidden = hasIncumbent;
-/** Runtimes that send no requests. The frame of Prebid then contains a notice, and the UID2 JavaScript SDK has no frame. */
-const isMissing = { 'compare/prebid': prebid === 'no', 'compare/incumbent': !hasIncumbent };
+const isHere = {
+  'compare/tessera': true,
+  'compare/prebid': prebid === 'yes',
+  'compare/incumbent': incumbent === 'yes',
+};
+const running = Object.keys(NAMES).filter((name) => isHere[name]);
+$('no-prebid').hidden = isHere['compare/prebid'];
+$('no-incumbent').hidden = isHere['compare/incumbent'];
+$('running').textContent = running.map((name) => NAMES[name]).join(', ');
 
 /** Requests by runtime since this page was opened. */
 const counts = {};
 const showCounts = () => {
   $('counts').replaceChildren(
-    ...Object.entries(NAMES).flatMap(([from, name]) => {
-      if (isMissing[from]) return [];
+    ...running.map((from) => {
       const item = document.createElement('div');
       const term = item.appendChild(document.createElement('dt'));
       const value = item.appendChild(document.createElement('dd'));
-      term.textContent = `${name}: refreshes sent`;
+      term.textContent = `${NAMES[from]}: refreshes sent`;
       value.textContent = counts[from] ?? 0;
-      return [item];
+      return item;
     }),
   );
   $('no-requests').hidden = Object.keys(counts).length > 0;
@@ -36,10 +40,10 @@ followEvents(({ from, at }) => {
 /** Sign in a new reader for this page, and open the frames. */
 const begin = async () => {
   await post('/compare/sign-in', { email: newReader() });
-  const frames = Object.keys(NAMES).filter((name) => hasIncumbent || !name.endsWith('incumbent'));
-  $('runtimes').replaceChildren(
-    ...frames.map((name) => Object.assign(document.createElement('iframe'), { src: `/${name}`, title: NAMES[name] })),
+  const frames = running.map((name) =>
+    Object.assign(document.createElement('iframe'), { src: `/${name}`, title: NAMES[name] }),
   );
+  $('runtimes').replaceChildren(...frames);
 };
 $('again').onclick = () => {
   for (const name of Object.keys(counts)) delete counts[name];

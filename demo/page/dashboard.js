@@ -1,7 +1,7 @@
 // The dashboard: a publisher's page with a session and its Inspector, and the controls for clock, storage and operator.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
-import { done, followEvents, travel } from '/faults.js';
+import { done, followEvents, setting, travel } from '/faults.js';
 import '/inspector.js';
 
 // region session
@@ -18,9 +18,27 @@ const showNow = showToken(session);
 // Reading the state makes the session notice that time has passed.
 setInterval(() => document.hidden || show(), 1000);
 
+/** Why an attempt waits, in `state.next`. */
+const PAUSES = {
+  back_off: ': the session pauses after failures, as on any page',
+  refused: ': the session pauses after a refusal, as on any page',
+  retry_after: ': the operator has asked for a pause, which no session shortens',
+};
+
+/** After a failure, once the operator works again, show when the session tries again by itself. */
+function showPause({ lastError, next: { at, reason } = {} }) {
+  const seconds = Math.ceil((at - Date.now()) / 1000);
+  const isShown = setting.fault === 'none' && lastError !== undefined && seconds > 0;
+  $('pause').hidden = !isShown;
+  if (!isShown) return;
+  $('pause-text').textContent = `The next attempt is in ${seconds} s${PAUSES[reason] ?? ''}.`;
+  $('refresh-now').hidden = reason === 'retry_after';
+}
+
 /** Show the times of the set in force, by this device's clock. */
 function show() {
   showNow();
+  showPause(session.state);
   const { refreshAt, expiresAt, endsAt, persistence, clockOffsetMs = 0 } = session.state;
   $('facts').hidden = expiresAt === undefined;
   if (expiresAt === undefined) return;
@@ -63,7 +81,7 @@ const travelTo = (instant, what) => {
 };
 $('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
 $('end').onclick = () => travelTo(session.state.endsAt, 'the expiry of the refresh token');
-$('refresh').onclick = () =>
+$('refresh').onclick = $('refresh-now').onclick = () =>
   session.refresh().then(
     () => done('There is a new token.'),
     ({ message }) => done(message),

@@ -1,10 +1,10 @@
 // The controls in `faults.html`, and the buttons that travel in time. They show and change the setting of the demo. The dashboard
-// and the comparison share them.
+// and the comparison share them; only the dashboard shows when its session tries again.
 
 import { $, post } from '/common.js';
 
 /** The setting of the demo, kept up to date by `world.js`. */
-const { setting } = window.demoWorld;
+export const { setting } = window.demoWorld;
 
 /** Report what a control has done, or why it failed. */
 export const done = (text) => {

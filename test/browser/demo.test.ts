@@ -1,6 +1,6 @@
 /**
  * The demo in a real Chromium: what each page promises to show, by keyboard where a visitor may have nothing else, and its looks
- * (axe-core, no clipped words, no sideways scrolling) wide and light, narrow and dark. Screenshots are kept in test-output/.
+ * (axe-core, no clipped or broken words, no sideways scrolling) wide and light, narrow and dark. Screenshots are kept in test-output/.
  */
 
 import { once } from 'node:events';
@@ -144,19 +144,30 @@ describe('the dashboard', () => {
     ['malformed', /failed, malformed_response/],
     ['wrong-key', /failed, (decrypt_failed|malformed_response)/],
   ];
-  test.each(faults)('%s: the timeline says so, and the session recovers', async (fault, failure) => {
-    const page = await open('/');
-    await signIn(page);
-    await choose(page, 'fault', fault);
-    await page.click('#refresh');
-    await reports(page, failure);
-    await choose(page, 'fault', 'none');
-    await page.click('#end');
-    await shows(page, '#done', 'Travelled past');
-    // By the refresh token's end the publisher brings a new set.
-    await reports(page, /New set: provide|Token, from the publisher/);
-    await shows(page, '#phase', /fresh|due/);
-  });
+  test.each(faults)(
+    '%s: the timeline says so, then when the next attempt comes; the session recovers',
+    async (fault, failure) => {
+      const page = await open('/');
+      await signIn(page);
+      await choose(page, 'fault', fault);
+      await page.click('#refresh');
+      await reports(page, failure);
+      await choose(page, 'fault', 'none');
+      await shows(page, '#pause-text', /^The next attempt is in \d+ s/);
+      if (fault !== '429') {
+        await page.click('#refresh-now');
+        await shows(page, '#done', 'There is a new token.');
+        return;
+      }
+      // No session shortens a pause that the operator has asked for. By the refresh token's end the publisher brings a new set.
+      await shows(page, '#pause-text', 'the operator has asked for a pause');
+      expect(await page.isVisible('#refresh-now')).toBe(false);
+      await page.click('#end');
+      await shows(page, '#done', 'Travelled past');
+      await reports(page, /New set: provide|Token, from the publisher/);
+      await shows(page, '#phase', /fresh|due/);
+    },
+  );
 
   test('a day passes at once, the clock is wrong, the operator has a new root: there is a token again each time', async () => {
     const page = await open('/');
@@ -296,6 +307,35 @@ describe('a page for each use', () => {
     await shows(page, '#rotated', /^[1-9]/);
   });
 
+  test('advertiser: a file is read as by the command, and what is wrong is said: rows, a missing column, a broken connection', async () => {
+    const page = await open('/advertiser');
+    const upload = (...lines: string[]) =>
+      page.setInputFiles('#file', { name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(lines.join('\n')) });
+    await upload(
+      'name;E-Mail Address',
+      'Ann;ann@example.com',
+      '"Bo; Jr";bo@example.com',
+      'Cy;',
+      'Di;nothing',
+      'Ed;none',
+    );
+    await expect.poll(() => text(page, '#said'), { timeout: 150_000 }).toMatch(/2 mapped.*3 not valid/);
+    expect(await page.locator('#reasons li').allTextContents()).toEqual([
+      '1 row (line 4): expected a value, got none',
+      '2 rows (first line 5): expected an email address',
+    ]);
+    await upload('name,age', 'Ann,40');
+    await shows(page, '#said', /^--column: expected one column with a known name .*name the column email, phone/);
+    // A server that is stopped lets a job end first, so the broken connection is a fake.
+    await page.evaluate(`{
+      const body = new ReadableStream({ start: (stream) => stream.error(new TypeError('network error')) });
+      const { fetch } = window;
+      window.fetch = (path, init) => (path === '/advertiser/map' ? Promise.resolve(new Response(body)) : fetch(path, init));
+    }`);
+    await page.click('#sample');
+    await shows(page, '#said', 'The connection to the server ended before the job did.');
+  });
+
   test('operator: the metrics count what the other pages do', async () => {
     await signIn(await open('/script-tag'));
     const page = await open('/operator');
@@ -308,18 +348,6 @@ describe('a page for each use', () => {
     const page = await open('/operator');
     await shows(page, '#problem', 'The metrics endpoint answered 502.');
     expect(await text(page, '#figures')).toBe('');
-  });
-
-  test('advertiser: a job whose connection breaks is reported as failed', async () => {
-    const page = await open('/advertiser');
-    // A server that is stopped lets a job end first, so the broken connection is a fake.
-    await page.evaluate(`{
-      const body = new ReadableStream({ start: (stream) => stream.error(new TypeError('network error')) });
-      const { fetch } = window;
-      window.fetch = (path, init) => (path === '/advertiser/map' ? Promise.resolve(new Response(body)) : fetch(path, init));
-    }`);
-    await page.click('#sample');
-    await shows(page, '#said', 'The connection to the server ended before the job did.');
   });
 
   test('React: without a server it says so', async () => {
@@ -357,6 +385,9 @@ describe('a page for each use', () => {
     const frame = (name: string) => page.frameLocator(`iframe[title="${name}"]`).locator('#now');
     for (const name of ['Tessera', 'Prebid'])
       await expect.poll(() => frame(name).textContent(), WAIT).toBe('a valid token');
+    expect(await page.innerText('#clients')).toMatch(
+      /Tessera, Prebid\.[\s\S]*TESSERA_INCUMBENT=uid2-sdk\.js npm run demo/,
+    );
     await choose(page, 'fault', '503');
     await page.click('[data-travel="60000"]');
     await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('no token');
@@ -379,6 +410,18 @@ test.each<[what: string, answer: { status: number; json?: object }, said: string
   expect(await frame.locator('h1').textContent()).toBe('Prebid');
 });
 
+test('side by side: with a script of the same interface, three clients run', async () => {
+  const other = await startDemo({ port: 0, incumbent: `${root}dist/tessera-uid2.js` });
+  onTestFinished(() => other.close());
+  const page = await open('/compare', profile, other);
+  await shows(page, '#running', 'Tessera, Prebid, UID2 JavaScript SDK');
+  expect(await page.isVisible('#no-incumbent')).toBe(false);
+  for (const name of ['Tessera', 'Prebid', 'UID2 JavaScript SDK']) {
+    const now = page.frameLocator(`iframe[title="${name}"]`).locator('#now');
+    await expect.poll(() => now.textContent(), WAIT).toBe('a valid token');
+  }
+});
+
 test('side by side: a script that is not the UID2 JavaScript SDK is reported in its frame', async () => {
   const other = await startDemo({ port: 0, incumbent: `${root}dist/tessera-inspector.js` });
   onTestFinished(() => other.close());
@@ -392,6 +435,21 @@ const CLIPPED = `[...document.querySelectorAll('body *')].filter((one) =>
   one.children.length === 0 && one.textContent.trim() && one.checkVisibility() &&
   one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && getComputedStyle(one).overflowX !== 'visible'
 ).map((one) => one.outerHTML.slice(0, 120))`;
+/** Words that are broken across lines, also those of the Inspector. Code, tokens and addresses may break. */
+const BROKEN = `[document, ...[...document.querySelectorAll('*')].map((one) => one.shadowRoot)].filter(Boolean).flatMap((root) => {
+  const found = [];
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let node; (node = texts.nextNode()); ) {
+    if (node.parentElement?.closest('pre, code, script, style, .link') || !node.parentElement?.checkVisibility()) continue;
+    for (const { 0: word, index } of node.data.matchAll(/\\p{L}+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word);
+    }
+  }
+  return found;
+})`;
 const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
 
 const LOOKS = [
@@ -407,11 +465,12 @@ const faultsOf = async (frame: Frame): Promise<string[]> => {
   return [
     ...violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`),
     ...clipped.map((html) => `clipped: ${html}`),
+    ...(await frame.evaluate<string[]>(BROKEN)).map((word) => `broken word: ${word}`),
     ...(isTooWide ? [`${frame.url()} scrolls sideways`] : []),
   ];
 };
 
-test('every page, wide and light, narrow and dark: axe-core finds nothing, no word is clipped, nothing scrolls sideways', async () => {
+test('every page, wide and light, narrow and dark: axe-core finds nothing, no word is clipped or broken, nothing scrolls sideways', async () => {
   const folder = `${root}test-output/demo`;
   await mkdir(folder, { recursive: true });
   await profile.request.post(`${demo.url}/sign-in`, { data: { email: 'reader@example.com' } });
@@ -434,6 +493,11 @@ test('every page, wide and light, narrow and dark: axe-core finds nothing, no wo
       await page.emulateMedia({ colorScheme });
       for (const frame of frames)
         found.push(...(await faultsOf(frame)).map((fault) => `${path} at ${width} px, ${colorScheme}: ${fault}`));
+      if (path === '/' && width === 390) {
+        const top = await page.evaluate<number>('document.getElementById("faults-title").getBoundingClientRect().top');
+        if (top > 3 * 844) found.push(`"Make it fail" begins after three screens, at ${top} px`);
+        if (await page.isVisible('thead')) found.push('the requests are a table');
+      }
       const name = `${path === '/' ? 'dashboard' : path.slice(1)}-${width}-${colorScheme}.png`;
       await writeFile(`${folder}/${name}`, await page.screenshot({ fullPage: true }));
     }
