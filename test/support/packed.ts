@@ -37,6 +37,17 @@ export interface User {
   remove(): Promise<void>;
 }
 
+/** Pack the current `dist/` into a folder. */
+export const pack = async (folder: string): Promise<Pick<User, 'tarball' | 'size' | 'unpackedSize'>> => {
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+    cwd: root,
+  });
+  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
+    { filename: string; size: number; unpackedSize: number },
+  ];
+  return { tarball: join(folder, filename), size, unpackedSize };
+};
+
 /**
  * Pack the current `dist/`, and install it into a new project.
  *
@@ -45,19 +56,13 @@ export interface User {
 export const installPacked = async (beside: readonly string[]): Promise<User> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-user-'));
   const modules = join(folder, 'node_modules');
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-    cwd: root,
-  });
-  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
-    { filename: string; size: number; unpackedSize: number },
-  ];
-  const tarball = join(folder, filename);
+  const packed = await pack(folder);
   await mkdir(join(modules, 'tessera-id'), { recursive: true });
-  await run('tar', ['-xzf', tarball, '-C', join(modules, 'tessera-id'), '--strip-components=1']);
+  await run('tar', ['-xzf', packed.tarball, '-C', join(modules, 'tessera-id'), '--strip-components=1']);
   for (const name of ['idb-keyval', '@noble/ciphers', ...beside]) {
     await mkdir(dirname(join(modules, name)), { recursive: true });
     await symlink(join(root, 'node_modules', name), join(modules, name));
   }
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  return { folder, tarball, size, unpackedSize, remove: () => rm(folder, { recursive: true, force: true }) };
+  return { folder, ...packed, remove: () => rm(folder, { recursive: true, force: true }) };
 };
