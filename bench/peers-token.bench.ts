@@ -1,6 +1,6 @@
 /**
  * Token in hand on a return visit: this runtime, its peers, and a bare read of IndexedDB and of localStorage, in turns. From the
- * first byte of the client's script that runs to the token that is readable, in a new page of a profile that has signed in; and
+ * end of the response with the client's script to the token that is readable, in a new page of a profile that has signed in; and
  * how long the main thread is busy until then, by Chromium's trace. Unthrottled, and with the CPU throttled 4 times.
  */
 

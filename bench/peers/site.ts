@@ -7,7 +7,6 @@ import { toWire } from '../../src/token/index.ts';
 import { launchOptions } from '../../test/support/chromium.ts';
 import { sleep } from '../measure.ts';
 import { builtNode, builtOperator, builtServer } from '../support/built.ts';
-import { beforeFirstStatement } from '../support/first-statement.ts';
 import { createAuthority } from './authority.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type PageName, peers } from './list.ts';
@@ -47,15 +46,12 @@ export interface Comparison {
   close(): Promise<void>;
 }
 
-/** The first statement of a timed file. */
-const timed = (code: string): string =>
-  beforeFirstStatement("var startedAt = performance.now(); performance.mark('started');", code);
-
 const htmlOf = (name: PageName, query: URLSearchParams): string => {
   const data =
     name === 'tessera' ? ` data-base-url="${query.get('operator')}" data-provide="/uid2/token?${query}"` : '';
   return `<!doctype html><title>${name}</title><link rel="icon" href="data:,">
     <script src="/before/${name}.js"></script>
+    <script>performance.mark('started');</script>
     <script async src="/client/${name}.js"${data.replaceAll('&', '&amp;')}></script>`;
 };
 
@@ -124,7 +120,7 @@ async function startComparison(): Promise<Comparison> {
     const [, kind, file = ''] = pathname.split('/');
     const found = scripts.get(file.replace('.js', ''));
     if (kind === 'before' && found) return answer(found.before, 'text/javascript');
-    if (kind === 'client' && found) return answer(timed(found.client), 'text/javascript');
+    if (kind === 'client' && found) return answer(found.client, 'text/javascript');
     return answer(htmlOf(kind as PageName, searchParams), 'text/html');
   });
   const browser = await chromium.launch(await launchOptions({ ignoreDefaultArgs: PLAYWRIGHT_ONLY }));

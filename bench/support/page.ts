@@ -5,7 +5,6 @@ import { type BrowserContext, chromium } from 'playwright-core';
 import type { OperatorOptions } from '../../src/operator/index.ts';
 import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from './built.ts';
-import { beforeFirstStatement } from './first-statement.ts';
 
 /**
  * Flags of Playwright that switch off timer throttling. They are removed here, because users have throttling: if Chromium
@@ -32,13 +31,14 @@ export interface Pages {
 /**
  * Serve a page and start a browser.
  *
- * The script tag notes when its first byte runs and when its last one has run: `startedAt` and `evaluatedAt`, by
- * `performance.now()`.
- *
  * @param script  runs on the page before the script tag.
- * @param bare    runs instead of the script tag, on the page `/bare`.
+ * @param more    further pages and files by path, for the URL of the operator.
  */
-export const startPages = async (lifetimes: OperatorOptions, script: string, bare = ''): Promise<Pages> => {
+export const startPages = async (
+  lifetimes: OperatorOptions,
+  script: string,
+  more: (operatorUrl: string) => Promise<Record<string, Response>> = async () => ({}),
+): Promise<Pages> => {
   const [{ createOperator }, { listen }, { createClient, tokenHandler }] = await Promise.all([
     builtOperator(),
     builtNode(),
@@ -49,21 +49,19 @@ export const startPages = async (lifetimes: OperatorOptions, script: string, bar
   const client = createClient({ baseUrl: operatorAt.url, ...operator.participants[0]! });
   const tokens = tokenHandler({ client, user: () => ({ email: 'reader@example.com' }) });
   const file = await readFile(new URL('../../dist/tessera.js', import.meta.url), 'utf8');
-  const timed = (code: string) =>
-    `${beforeFirstStatement('var startedAt = performance.now();', code)}\n;var evaluatedAt = performance.now();`;
-  const html = (src: string) => `<!doctype html><title>bench</title><link rel="icon" href="data:,">
+  const routes = await more(operatorAt.url);
+  const html = `<!doctype html><title>bench</title><link rel="icon" href="data:,">
     <script>${script}</script>
-    <script async src="${src}" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
+    <script async src="/tessera.js" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
   const answer = (body: string, type: string) => new Response(body, { headers: { 'content-type': type } });
   const site = await listen(
     {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
         if (pathname === '/token') return tokens(request);
-        if (pathname === '/tessera.js') return answer(timed(file), 'text/javascript');
+        if (pathname === '/tessera.js') return answer(file, 'text/javascript');
         if (pathname === '/echo') return new Response(request.body);
-        if (pathname === '/bare.js') return answer(timed(bare), 'text/javascript');
-        return answer(html(pathname === '/bare' ? '/bare.js' : '/tessera.js'), 'text/html');
+        return routes[pathname]?.clone() ?? answer(html, 'text/html');
       },
     },
     { port: 0, graceMs: 0 },

@@ -14,8 +14,6 @@ export interface PagePeer {
 
 /** What the bench reads in the page. */
 export interface Visited {
-  /** `performance.now()` when the first byte of the client's script ran. */
-  readonly startedAt: number;
   /** `performance.now()` when the token was readable; 0 before. */
   readonly doneAt: number;
   readonly failure?: string;
