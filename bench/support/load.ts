@@ -9,6 +9,7 @@ export interface Target {
   readonly port: number;
   readonly path: string;
   readonly body: string;
+  readonly apiKey?: string;
 }
 
 export interface Load {
@@ -44,13 +45,33 @@ const onAnswer = (socket: Socket, answered: () => void, fail: (error: Error) => 
   });
 };
 
-/** Open the connections. */
-export const openLoad = async ({ port, path, body }: Target, connections: number): Promise<Load> => {
-  const request = Buffer.from(
+const requestTo = ({ port, path, body, apiKey }: Target): Buffer =>
+  Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: text/plain\r\n` +
-      `content-length: ${body.length}\r\n\r\n${body}`,
+      `${apiKey ? `authorization: Bearer ${apiKey}\r\n` : ''}content-length: ${body.length}\r\n\r\n${body}`,
     'latin1',
   );
+
+/** Send one request on a connection of its own. Resolves with the time from connecting to the whole answer, ms. */
+export const askOnce = (target: Target): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const start = performance.now();
+    const socket = connect({ port: target.port, host: '127.0.0.1', noDelay: true });
+    onAnswer(
+      socket,
+      () => {
+        resolve(performance.now() - start);
+        socket.destroy();
+      },
+      reject,
+    );
+    socket.write(requestTo(target));
+  });
+
+/** Open the connections. */
+export const openLoad = async (target: Target, connections: number): Promise<Load> => {
+  const request = requestTo(target);
+  const { port } = target;
   const sockets = await Promise.all(
     Array.from(
       { length: connections },

@@ -1,17 +1,22 @@
 /** When large requests start. */
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLargeRequests, LARGE_BYTES } from '../../src/operator/http/large-requests.ts';
+import { listen } from '../../src/operator/node.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
-import { createTestService } from './fixtures.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 type Start = ReturnType<typeof createLargeRequests>;
+
+const isGone = () => false;
 
 /** Call the function for requests of these lengths of one participant, and return the list of those that have started. */
 const arrive = (start: Start, lengths: readonly number[]) => {
   const started: number[] = [];
-  for (const [n, bytes] of lengths.entries()) start(bytes, 'one').then(() => started.push(n));
+  for (const [n, bytes] of lengths.entries())
+    start({ bodyBytes: bytes, participant: 'one', isGone }).then(() => started.push(n));
   return started;
 };
 
@@ -43,7 +48,11 @@ test('participants take turns, also one that comes later', async () => {
   const start = createLargeRequests();
   const started: string[] = [];
   const add = (names: string) =>
-    Promise.all([...names].map((name) => start(LARGE_BYTES, name).then(() => started.push(name))));
+    Promise.all(
+      [...names].map((name) =>
+        start({ bodyBytes: LARGE_BYTES, participant: name, isGone }).then(() => started.push(name)),
+      ),
+    );
   const first = add('AAAABBC');
   while (started.length < 2) await turn();
   await Promise.all([first, add('DD')]);
@@ -52,12 +61,68 @@ test('participants take turns, also one that comes later', async () => {
 
 test('a large request that arrives after all others have started starts without a pause', async () => {
   const start = createLargeRequests();
-  await Promise.all([start(LARGE_BYTES, 'one'), start(LARGE_BYTES, 'one')]);
+  const large = { bodyBytes: LARGE_BYTES, participant: 'one', isGone };
+  await Promise.all([start(large), start(large)]);
   // Timers of the same length fire in the order in which they were set, so the queue is idle after a few.
   for (let i = 0; i < 10; i++) await pause();
   const started = arrive(start, [LARGE_BYTES]);
   await settled();
   expect(started).toEqual([0]);
+});
+
+test('a request that has worked for 1 ms lets other participants work, and continues before the next one of its own', async () => {
+  let now = 0;
+  const start = createLargeRequests(() => now);
+  const worked: string[] = [];
+  const work = async (name: string) => {
+    const pause = await start({ bodyBytes: LARGE_BYTES, participant: name[0]!, isGone });
+    for (let part = 1; part <= 2; part++) {
+      worked.push(`${name}, part ${part}`);
+      now += 0.5;
+      expect(pause()).toBeUndefined();
+      now += 0.5;
+      await pause();
+    }
+  };
+  await Promise.all(['A1', 'A2', 'B1'].map(work));
+  expect(worked).toEqual(['A1, part 1', 'B1, part 1', 'A1, part 2', 'B1, part 2', 'A2, part 1', 'A2, part 2']);
+});
+
+test('a small request pauses too, in a turn of the event loop of its own', async () => {
+  let now = 0;
+  const pause = await createLargeRequests(() => now)({ bodyBytes: 0, participant: 'one', isGone });
+  now = 1;
+  await pause();
+  expect(pause()).toBeUndefined();
+});
+
+test('a batch whose caller has closed the connection ends, and the metrics say so', async () => {
+  const { optOuts, ...state } = memoryState();
+  const caller = new AbortController();
+  const service = createTestService({
+    state: {
+      ...state,
+      optOuts: {
+        ...optOuts,
+        // Half-way: the identifiers are hashed, and none is mapped.
+        since: (users: readonly string[]) => {
+          caller.abort();
+          return optOuts.since(users);
+        },
+      },
+    },
+  });
+  const server = await listen(service.operator, { port: 0, graceMs: 0 });
+  onTestFinished(() => server.close());
+  const { apiKey, clientSecret } = service.participant;
+  const email = Array.from({ length: 5000 }, (_, at) => `user${at}@example.com`);
+  const body = toB64(await envelope({ email }, clientSecret, NOON));
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const asked = fetch(`${server.url}/v3/identity/map`, { method: 'POST', body, headers, signal: caller.signal });
+  await expect(asked).rejects.toThrow('aborted');
+  const metrics = async () => (await fetch(`${server.url}/metrics`)).text();
+  await expect.poll(metrics).toMatch(/path="\/v3\/identity\/map",http="499"/);
+  expect(await metrics()).not.toMatch(/identifiers_mapped_total\{.*result="mapped"\} [1-9]/);
 });
 
 test('large batches that arrive together are mapped in different turns of the event loop', async () => {

@@ -5,6 +5,7 @@
  * An endpoint knows neither HTTP nor encryption: `http/sealed-route.ts` handles both for all of them.
  */
 
+import type { Pause } from '../http/large-requests.ts';
 import type { Participant } from '../identity/participants.ts';
 import type { Role } from '../identity/roles.ts';
 import type { Service } from '../service.ts';
@@ -21,6 +22,7 @@ export interface EndpointCall {
   readonly sealedAt: number;
   /** Whether this envelope has been received before, at any path. Known only for callers with the role OPTOUT. */
   readonly isReplay: boolean;
+  readonly pause: Pause;
 }
 
 /** An endpoint whose requests and answers are sealed under the participant's client secret. */

@@ -4,6 +4,7 @@ import { type DiiForm, hashOf } from '../../token/index.ts';
 import type { MappingOutcome } from '../http/metrics.ts';
 import type { MappedId } from '../identity/raw-ids.ts';
 import type { Service } from '../service.ts';
+import type { EndpointCall } from './endpoint.ts';
 import type { EndpointResult } from './result.ts';
 import { clientError } from './result.ts';
 
@@ -29,22 +30,25 @@ export function stringElement(element: unknown): string | undefined {
   return element === null || typeof element === 'object' ? undefined : String(element);
 }
 
-/** Map identifiers at `now` (epoch ms). Returns one result for each, in their order. */
+/** Map identifiers at the time of the call. Returns one result for each, in their order. */
 export async function mapBatch(
   identifiers: readonly Identifier[],
-  now: number,
+  { now, pause }: Pick<EndpointCall, 'now' | 'pause'>,
   version: 'v2' | 'v3',
   { rawIds, optOuts, metrics }: Service,
 ): Promise<MapResult[]> {
-  const users = identifiers.map(({ form, text }) => {
+  const users: (Uint8Array | undefined)[] = [];
+  for (const { form, text } of identifiers) {
     const hash = hashOf(form, text);
-    return hash && rawIds.firstLevel(hash);
-  });
+    users.push(hash && rawIds.firstLevel(hash));
+    const pausing = pause();
+    if (pausing) await pausing;
+  }
   // One query for the whole batch.
   const optedOut = await optOuts.areOptedOut(users.filter((user) => user !== undefined));
   const counts: Record<MappingOutcome, number> = { mapped: 0, optout: 0, invalid: 0 };
   let validCount = 0;
-  const results = users.map((user): MapResult => {
+  const resultOf = (user: Uint8Array | undefined): MapResult => {
     if (!user) {
       counts.invalid++;
       return 'invalid identifier';
@@ -55,7 +59,13 @@ export async function mapBatch(
     }
     counts.mapped++;
     return rawIds.mappedAt(user, now);
-  });
+  };
+  const results: MapResult[] = [];
+  for (const user of users) {
+    results.push(resultOf(user));
+    const pausing = pause();
+    if (pausing) await pausing;
+  }
   metrics.countMapped(version, counts);
   return results;
 }

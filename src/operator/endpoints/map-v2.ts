@@ -16,7 +16,7 @@ export const mapV2: Endpoint = {
   roles: ['MAPPER'],
   rateLimited: true,
   headers: DEPRECATION_HEADERS,
-  handle: async ({ now, payload }, service) => {
+  handle: async ({ now, payload, pause }, service) => {
     const lists: { form: (typeof DII_FORMS)[number]; list: unknown[] }[] = [];
     for (const form of DII_FORMS) {
       const list = payload?.[form] ?? undefined;
@@ -35,7 +35,7 @@ export const mapV2: Endpoint = {
     const texts = list.map(stringElement);
     if (texts.includes(undefined)) return clientError(`${form} must be an array of strings`);
     const identifiers = (texts as string[]).map((text) => ({ form, text }));
-    const results = await mapBatch(identifiers, now, 'v2', service);
+    const results = await mapBatch(identifiers, { now, pause }, 'v2', service);
 
     const mapped: object[] = [];
     const unmapped: object[] = [];

@@ -43,13 +43,13 @@ export const map: Endpoint = {
   path: '/v3/identity/map',
   roles: ['MAPPER'],
   rateLimited: true,
-  handle: async ({ now, payload }, service) => {
+  handle: async ({ now, payload, pause }, service) => {
     if (!payload || Object.keys(payload).length === 0) return clientError(MISSING);
     const identifiers = identifiersIn(payload);
     if (typeof identifiers === 'string') return clientError(`Incorrect request format: ${identifiers}`);
     const sizeError = batchSizeError(identifiers.length, service);
     if (sizeError) return sizeError;
-    const results = await mapBatch(identifiers, now, 'v3', service);
+    const results = await mapBatch(identifiers, { now, pause }, 'v3', service);
     const body: Record<DiiForm, object[]> = { email: [], email_hash: [], phone: [], phone_hash: [] };
     identifiers.forEach(({ form }, index) => {
       body[form].push(toRow(results[index]!));

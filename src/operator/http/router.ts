@@ -16,6 +16,7 @@ import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import { createHealthCheck } from './health.ts';
+import { CallerGone } from './large-requests.ts';
 import type { MetricsText } from './metrics.ts';
 import { MAX_REFRESH_BYTES, readBody } from './request-body.ts';
 import type { Exchange } from './response.ts';
@@ -35,6 +36,8 @@ const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
 const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);
 // Error codes of a database that cannot be reached, or that is closed because the process stops.
 const STATE_CODES = ['storage_failed', 'closed'];
+// As some proxies log it. Nobody reads this answer.
+const GONE = { httpStatus: 499, json: { status: 'client_error', message: 'The caller has closed the connection' } };
 const TRACE_HEADER = 'x-amzn-trace-id';
 
 /**
@@ -136,6 +139,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
       if (path === REFRESH_PATH && request.method === 'POST') return await handleRefresh(exchange);
       return await router.fetch(request, exchange);
     } catch (error) {
+      if (error instanceof CallerGone) return plainResponse(exchange, GONE);
       if (isTokenError(error) && STATE_CODES.includes(error.code)) {
         outages.get(path)?.failed(error);
         return unavailable(exchange);

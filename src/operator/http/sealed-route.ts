@@ -98,8 +98,12 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     participant: Participant,
     { payload, nonce, binary, now, sealedAt, isReplay, bodyBytes }: ReceivedRequest,
   ): Promise<Response> => {
-    await limits.startRequest(bodyBytes, participant.keyHash);
-    const result = await endpoint.handle({ now, participant, payload, sealedAt, isReplay }, service);
+    const pause = await limits.startRequest({
+      bodyBytes,
+      participant: participant.keyHash,
+      isGone: () => exchange.request.signal.aborted,
+    });
+    const result = await endpoint.handle({ now, participant, payload, sealedAt, isReplay, pause }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
     const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
     if (result.isLong && !turn) return rateLimited(exchange, TURN_RETRY_MS);
