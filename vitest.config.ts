@@ -85,7 +85,7 @@ export default defineConfig({
       project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),
       project('chromium', chromium, inBrowsers),
-      project('more-model', model, { env: { MODEL_SHARE: '0.2', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
+      project('more-model', model, { env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
       project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
       project('more-package', built, { ...last, globalSetup: ['test/support/built.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),

@@ -22,11 +22,14 @@ vi.setConfig({ testTimeout: 240_000 });
 
 let demo: Demo;
 let profile: BrowserContext;
-// The demo installs it too, but a hook has less time.
-beforeAll(() => install('demo/prebid'), INSTALL_MS);
-beforeEach(async () => {
+beforeAll(async () => {
+  // The demo installs it too, but by then the hook may have no time left.
+  await install('demo/prebid');
   demo = await startDemo({ port: 0, incumbent: '' });
-  onTestFinished(() => demo.close());
+  return () => demo.close();
+}, INSTALL_MS);
+beforeEach(async () => {
+  await fetch(`${demo.url}/demo/start-over`, { method: 'POST' });
   profile = await openProfile();
 });
 

@@ -59,34 +59,6 @@ const heldAt = (times: number): Promise<void> => {
 };
 
 describe('the process of tessera map', () => {
-  test('a run that was killed twice ends with the mappings of an uninterrupted one', async () => {
-    // Of this many IDs one gets a new `remapAt` every few minutes: both runs must see the same clock.
-    fixture.clock.at = Date.now();
-    const [broken, whole] = await Promise.all([fixture.databaseFolder(), fixture.databaseFolder()]);
-    const path = await fixture.file('people.txt', people);
-    for (const asked of [1, 2]) {
-      // The probe, and then the job's own requests.
-      const held = heldAt(asked + 1);
-      // One worker requests 5,000 rows at once.
-      const { child, exit } = start(['map', path, '--workers', '1', '--database', broken]);
-      await held;
-      child.kill('SIGKILL');
-      expect(await exit).toEqual([null, 'SIGKILL']);
-    }
-    fixture.answer = undefined;
-    const { said, exit } = start(['map', path, '--database', broken, '--json']);
-    expect([await exit, said.err]).toEqual([[0, null], '']);
-    expect(JSON.parse(said.out)).toMatchObject({ done: true, rows: ROWS });
-    expect(await countsOf(broken)).toMatchObject({ mapped: ROWS });
-
-    expect((await tessera(['map', path, '--database', whole], { env: fixture.env })).code).toBe(0);
-    const mappingOf = async (database: string) => {
-      const { out } = await tessera(['map', '--export', '-', '--json', '--database', database]);
-      return out.map((line) => ({ ...JSON.parse(line), answeredAt: undefined }));
-    };
-    expect(await mappingOf(broken)).toEqual(await mappingOf(whole));
-  });
-
   test.each([
     ['SIGINT', 'databaseFolder'],
     ['SIGTERM', 'database'],

@@ -15,7 +15,7 @@ import { ROOT } from '../operator/fixtures.ts';
 import { NOON, people, stored } from './fixtures.ts';
 
 /** A million takes minutes: `TESSERA_TEST_ROWS=1000000 npx vitest run --project more-database test/mapping/kill.test.ts`. */
-const ROWS = Number(process.env['TESSERA_TEST_ROWS'] ?? 40_000);
+const ROWS = Number(process.env['TESSERA_TEST_ROWS'] ?? 20_000);
 const PATIENCE_MS = 120_000 + 3 * ROWS;
 
 const children: ChildProcess[] = [];

@@ -70,14 +70,14 @@ const endFollowers = async (admin: Database): Promise<number> =>
   ).length;
 
 describe.each(KINDS)('on %s', (kind: Kind) => {
-  test('10,000 refreshes cause no opt-out query', async () => {
+  test('500 refreshes cause no opt-out query', async () => {
     const node = await startNode(await freshLocation(kind));
     // What has been read does not grow old: a node that is kept busy for a second asks the database.
     vi.useFakeTimers({ toFake: ['performance'] });
     await node.becomesCurrent();
     let set = await node.generate({ email: 'user@example.com' });
     node.looked.length = 0;
-    for (let at = 0; at < 10_000; at++) {
+    for (let at = 0; at < 500; at++) {
       const { json } = await node.refresh(set);
       set = json.body;
     }
