@@ -1,6 +1,7 @@
 /**
  * How the cost of one unit changes as the work grows to 10, 100 and more times: refreshes of an operator in memory, rows of the
- * server client and of stored mappings on PGlite and on PostgreSQL through a service that answers at once, opt-outs in memory.
+ * server client and of stored mappings on PGlite and on PostgreSQL through a service that answers at once, of a bare `COPY` into the
+ * same table, opt-outs in memory.
  * Each size runs in a fresh process, small ones several times. `TESSERA_BENCH_ROWS=10000000 npm run bench -- growth` adds the
  * larger sizes, on PGlite up to 1,000,000; the charts keep the sizes that a run leaves out.
  */

@@ -1,16 +1,19 @@
 /**
- * How often an idle page wakes up, this runtime and its peers: calls from timers of the page with a token that is not due, in
- * Chromium's virtual time. Timers of a web worker are not counted; with these options no client starts one.
+ * What a page with a token that is not due costs, this runtime and its peers: how often timers of the page call it, in Chromium's
+ * virtual time, and how much of the heap the client takes, beside a page that only reads localStorage. Timers of a web worker are not
+ * counted; with these options no client starts one.
  */
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { Measurement } from './measure.ts';
-import { peers } from './peers/list.ts';
+import { figure, type Measurement } from './measure.ts';
+import { type PageName, peers } from './peers/list.ts';
 import { type Comparison, inComparison } from './peers/site.ts';
 import { COUNT_TIMERS } from './support/count-timers.ts';
 
 const MINUTES = 10;
+/** By then a page has done what its start leaves to do. */
+const SETTLED_MS = 2000;
 
 interface Counted {
   fired: number;
@@ -36,14 +39,36 @@ const idle = async (page: Page): Promise<number> => {
   return end.fired / MINUTES;
 };
 
+/** KiB of the heap that are in use after a collection. */
+const heapOf = async (page: Page): Promise<number> => {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('HeapProfiler.collectGarbage');
+  return (await cdp.send('Runtime.getHeapUsage')).usedSize / 1024;
+};
+
+/** Open a page whose user has signed in on an earlier visit. */
+const openSignedIn = async (comparison: Comparison, name: PageName): Promise<Page> => {
+  const profile = await comparison.profile();
+  await profile.addInitScript(COUNT_TIMERS);
+  const visit = { page: name, run: `idle-${name}` };
+  await (await comparison.open(profile, { ...visit, signIn: true })).close();
+  return comparison.open(profile, { ...visit, quietMs: SETTLED_MS });
+};
+
 const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
   const measured: Measurement[] = [];
+  const floor = await openSignedIn(comparison, 'localstorage');
+  const least = await heapOf(floor);
+  await floor.context().close();
   for (const { name, label } of peers) {
-    const profile = await comparison.profile();
-    await profile.addInitScript(COUNT_TIMERS);
-    const visit = { page: name, run: `idle-${name}` };
-    await (await comparison.open(profile, { ...visit, signIn: true })).close();
-    const page = await comparison.open(profile, visit);
+    const page = await openSignedIn(comparison, name);
+    measured.push({
+      what: `heap of a session at rest, without that of a page which only reads localStorage, ${label}`,
+      value: (await heapOf(page)) - least,
+      unit: 'KiB',
+      beside: `that page ${figure(least)} KiB; ${comparison.engine}`,
+      point: { chart: 'heap', series: label },
+    });
     measured.push({
       what: `timers fired a minute while idle, visible page, ${label}`,
       value: await idle(page),
@@ -51,7 +76,7 @@ const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
       beside: `${MINUTES} virtual minutes, token due in two hours; ${comparison.engine}`,
       point: { chart: 'idle', series: label },
     });
-    await profile.close();
+    await page.context().close();
   }
   return measured;
 };

@@ -1,6 +1,6 @@
 /**
  * Rate and CPU time of refreshes over HTTP on loopback, compared with a bare Hono route on the same Node server that receives the
- * same refresh token and sends it back; and the CPU time of a refresh with the state in a database, compared with memory. Each
+ * same refresh token and sends it back, without and with five AES-GCM operations; and the CPU time of a refresh with the state in a database, compared with memory. Each
  * server has its own process; this one generates the load.
  */
 
@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '../test/database/postgres-server.ts';
 import { compare, figure, type Measurement, median } from './measure.ts';
-import { type Child, start } from './support/child.ts';
-import { type Load, openLoad, type Target } from './support/load.ts';
+import { start } from './support/child.ts';
+import { openLoad, type Target } from './support/load.ts';
 
 const CONNECTIONS = 32;
 const ROUND_MS = 700;
@@ -64,25 +64,30 @@ const measureDatabases = async (): Promise<Measurement[]> => {
 export const measure = async (): Promise<Measurement[]> => {
   const operator = await start<Target>('refresh-operator.ts');
   const echo = await start<Target>('refresh-echo.ts');
-  const ours = await openLoad(operator.message, CONNECTIONS);
-  const bare = await openLoad({ ...operator.message, ...echo.message }, CONNECTIONS);
+  const floor = await start<Target>('refresh-echo.ts', ['aes']);
+  const servers = { operator, echo, floor };
+  const loads = {
+    operator: await openLoad(operator.message, CONNECTIONS),
+    echo: await openLoad({ ...operator.message, ...echo.message }, CONNECTIONS),
+    floor: await openLoad({ ...operator.message, ...floor.message }, CONNECTIONS),
+  };
 
   // CPU time of the servers, which load generator and other processes do not distort.
-  const spent = { operator: [] as number[], echo: [] as number[] };
-  const round = (name: keyof typeof spent, load: Load, server: Child<Target>) => async () => {
-    await server.busy();
-    const rate = await load.run(ROUND_MS);
-    spent[name].push(((await server.busy()) / rate) * 1e6);
+  const spent = { operator: [] as number[], echo: [] as number[], floor: [] as number[] };
+  const round = (name: keyof typeof spent) => async () => {
+    await servers[name].busy();
+    const rate = await loads[name].run(ROUND_MS);
+    spent[name].push(((await servers[name].busy()) / rate) * 1e6);
     return rate;
   };
-  const compared = await compare(
-    { rounds: 16, warmUp: WARM_UP },
-    round('operator', ours, operator),
-    round('echo', bare, echo),
-  );
-  const [each, eachEcho] = [spent.operator.slice(WARM_UP), spent.echo.slice(WARM_UP)];
-  for (const it of [ours, bare]) it.close();
-  for (const it of [operator, echo]) it.stop();
+  const compared = await compare({ rounds: 16, warmUp: WARM_UP }, round('operator'), async () => {
+    await round('floor')();
+    return round('echo')();
+  });
+  for (const it of Object.values(loads)) it.close();
+  for (const it of Object.values(servers)) it.stop();
+  const [each, eachEcho, eachFloor] = [spent.operator, spent.echo, spent.floor].map((all) => all.slice(WARM_UP));
+  const ratioTo = (others: readonly number[]) => median(each!.map((us, index) => us / others[index]!));
   return [
     {
       what: 'refreshes a second over HTTP, of those of a bare echo',
@@ -92,10 +97,17 @@ export const measure = async (): Promise<Measurement[]> => {
     },
     {
       what: 'CPU time of one refresh over HTTP, of that of a bare echo',
-      value: median(each.map((us, index) => us / eachEcho[index]!)),
+      value: ratioTo(eachEcho!),
       unit: 'x',
       limit: { atMost: 4 },
-      beside: `${figure(median(each))} and ${figure(median(eachEcho))} us`,
+      beside: `${figure(median(each!))} and ${figure(median(eachEcho!))} us`,
+    },
+    {
+      what: 'CPU time of one refresh over HTTP, of that of an echo with five AES-GCM operations',
+      value: ratioTo(eachFloor!),
+      unit: 'x',
+      limit: { atMost: 2.5 },
+      beside: `${figure(median(each!))} and ${figure(median(eachFloor!))} us`,
     },
     ...(await measureDatabases()),
   ];

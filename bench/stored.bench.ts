@@ -15,8 +15,6 @@ import { start } from './support/child.ts';
 /** Rows of one run. `TESSERA_BENCH_ROWS=1000000 npm run bench -- stored` takes minutes. */
 const ROWS = Number(process.env['TESSERA_BENCH_ROWS'] ?? 200_000);
 const ROUNDS = 3;
-/** Rows that `growth-job.ts` maps before it measures. The database has no clock that leaves them out. */
-const WARM_UP_ROWS = 20_000;
 const TICK_US = 10_000;
 
 /** CPU time of a process and of its ended children, us, and the process that started it. */
@@ -41,7 +39,10 @@ const serverUs = async (postmaster: string): Promise<number> => {
 };
 
 interface Job {
+  /** CPU time of the job without its warm-up, us. */
   readonly cpuUs: number;
+  /** The CPU time of the server includes these. */
+  readonly warmUpRows: number;
 }
 
 export const measure = async (): Promise<Measurement[]> => {
@@ -50,7 +51,7 @@ export const measure = async (): Promise<Measurement[]> => {
   const admin = await openDatabase(postgres.url('postgres'));
   const [{ data_directory: folder } = {}] = await admin.query<{ data_directory: string }>('SHOW data_directory');
   const [postmaster = ''] = (await readFile(`${folder}/postmaster.pid`, 'utf8')).split('\n');
-  const map = async (database: string): Promise<number> => {
+  const map = async (database: string): Promise<Job> => {
     const { message, stop } = await start<Job>('growth-job.ts', [
       'stored',
       ROWS,
@@ -58,21 +59,25 @@ export const measure = async (): Promise<Measurement[]> => {
       database,
     ]);
     stop();
-    return message.cpuUs / ROWS;
+    return message;
   };
+  const files = await mkdtemp(join(tmpdir(), 'tessera-stored-'));
   const spent = { PGlite: [] as number[], job: [] as number[], server: [] as number[] };
-  for (let round = 0; round < ROUNDS; round++) {
-    const files = await mkdtemp(join(tmpdir(), 'tessera-stored-'));
-    spent.PGlite.push(await map(files));
-    await rm(files, { recursive: true });
-    await admin.query(`CREATE DATABASE stored_${round}`);
-    const before = await serverUs(postmaster);
-    spent.job.push(await map(postgres.url(`stored_${round}`)));
-    spent.server.push(((await serverUs(postmaster)) - before) / (ROWS + WARM_UP_ROWS));
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      spent.PGlite.push((await map(join(files, `${round}`))).cpuUs / ROWS);
+      await admin.query(`CREATE DATABASE stored_${round}`);
+      const before = await serverUs(postmaster);
+      const { cpuUs, warmUpRows } = await map(postgres.url(`stored_${round}`));
+      spent.job.push(cpuUs / ROWS);
+      spent.server.push(((await serverUs(postmaster)) - before) / (ROWS + warmUpRows));
+    }
+  } finally {
+    service.stop();
+    await admin.close();
+    await postgres.stop();
+    await rm(files, { recursive: true, force: true });
   }
-  service.stop();
-  await admin.close();
-  await postgres.stop();
   const [job, server] = [median(spent.job), median(spent.server)];
   const what = (name: string) => `CPU of a row of stored mappings, ${figure(ROWS)} rows, ${name}`;
   return [

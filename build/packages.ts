@@ -46,13 +46,18 @@ const take = async (lock: string): Promise<boolean> => {
 const npmCi = async (name: string): Promise<void> => {
   console.error(`${name}: installing its packages (npm ci)`);
   const isWindows = process.platform === 'win32';
-  const npm = promisify(execFile)(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
-  const failure = await npm.then(
-    // npm can end with 0 before it has installed anything.
-    () => (existsSync(`${root + name}/node_modules`) ? undefined : 'npm has installed nothing'),
-    ({ stderr, message }: { stderr?: string; message: string }) => stderr || message,
-  );
-  if (failure) throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${failure}`);
+  const command = promisify(execFile);
+  const npm = () => command(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
+  const isInstalled = () => existsSync(`${root + name}/node_modules`);
+  try {
+    await npm();
+    // npm can end with 0 before it has installed anything: then once more.
+    if (!isInstalled()) await npm();
+    if (!isInstalled()) throw new Error('npm has ended, and has installed nothing');
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${stderr || message}`);
+  }
 };
 
 /**
@@ -74,8 +79,7 @@ export async function install(name: string): Promise<void> {
     }
     try {
       if ((await textOf(stamp)) === wanted) return;
-      // The registry may not answer at once.
-      await npmCi(name).catch(() => npmCi(name));
+      await npmCi(name);
       await writeFile(stamp, wanted);
     } finally {
       await rm(lock, { force: true });

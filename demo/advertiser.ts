@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { streamSSE } from 'hono/streaming';
 import { decodeText } from '../src/cli/input.ts';
 import { type InvalidRow, openDiiRows } from '../src/cli/map/dii-rows.ts';
@@ -79,10 +80,10 @@ export function createAdvertiser(client: Client, world: World) {
       }
     });
 
-  app.post('/map', async (c) => {
+  const tooLarge = (c: Context) =>
+    c.json({ message: 'The demo accepts at most 20 MB. The command "tessera map" has no limit.' }, 413);
+  app.post('/map', bodyLimit({ maxSize: MAX_BYTES, onError: tooLarge }), async (c) => {
     const bytes = new Uint8Array(await c.req.arrayBuffer());
-    if (bytes.length > MAX_BYTES)
-      return c.json({ message: 'The demo accepts at most 20 MB. The command "tessera map" has no limit.' }, 400);
     let file: Awaited<ReturnType<typeof openFile>>;
     try {
       file = await openFile(bytes);

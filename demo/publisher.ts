@@ -90,6 +90,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
         setting: JSON.stringify(world.setting()),
         prebid: canRun('/compare/prebid') ? 'yes' : 'no',
         incumbent: incumbent ? 'yes' : 'no',
+        lastRequest: `${world.log().at(-1)?.id ?? 0}`,
         // How this demo was started: in a clone, or from the package.
         command: existsSync(`${root}demo/main.ts`) ? 'npm run demo' : 'npx tessera-id demo',
       };

@@ -77,6 +77,7 @@ const ROWS: readonly Row[] = [
   ],
   ['requests to refresh one identity in ten tabs', one('tabs')],
   ['timers fired per minute in an idle visible page', one('idle')],
+  ['heap of a session at rest', one('heap', undefined, (kib) => `${figure(kib)} KiB`)],
   ['script size (Brotli)', one('size', undefined, (bytes) => `${figure(bytes / 1000)} kB`)],
 ];
 

@@ -1,6 +1,6 @@
 /**
- * A program: do one amount of work and report how long it took, its CPU time, and the largest resident memory. Arguments: the kind of work, the
- * amount, the service as JSON, the database.
+ * A program: do one amount of work and report how long it took, its CPU time, and the largest resident memory. Arguments: the kind
+ * of work, the amount, the service as JSON, the database.
  */
 
 import { rm } from 'node:fs/promises';
@@ -14,8 +14,8 @@ const [kind, amountText, service = '{}', database = ''] = process.argv.slice(2);
 const amount = Number(amountText);
 /** Done before the measurement, so that a small job does not consist of compilation. */
 const WARM_UP_ROWS = 20_000;
-/** CPU time of a stored mapping, without the warm-up. */
-let cpuUs = 0;
+/** CPU time of stored mappings, without the warm-up, us. */
+let cpuUs: number | undefined;
 
 /** Hashes in no order; `seed` tells those of two sources apart. */
 function* source(rows: number, seed: number): Generator<{ emailHash: string }> {
@@ -97,19 +97,20 @@ const copy = async () => {
   await (await createMappings({ client: createClient(JSON.parse(service)), database })).close();
   const { query, close } = await openDatabase(database);
   const file = `/tmp/tessera-copy-${process.pid}`;
-  await query(`INSERT INTO tessera_mappings (type, hash, state, raw_id, remap_at, answered_at, due_at)
-    SELECT 'email', encode(sha256(n::text::bytea), 'base64'), 'mapped', encode(sha256(('r' || n)::bytea), 'base64'),
-      1800000000000, 1700000000000, 1800000000000
-    FROM generate_series(1, ${amount}) AS n`);
-  await query(`COPY tessera_mappings TO '${file}' (FORMAT binary)`);
-  await query('TRUNCATE tessera_mappings');
-  const ms = await timed(() => query(`COPY tessera_mappings FROM '${file}' (FORMAT binary)`));
-  await query('DROP TABLE tessera_mappings');
-  await close();
-  await rm(file, { force: true });
-  return ms;
+  try {
+    await query(`INSERT INTO tessera_mappings (type, hash, state, raw_id, remap_at, answered_at, due_at)
+      SELECT 'email', encode(sha256(n::text::bytea), 'base64'), 'mapped', encode(sha256(('r' || n)::bytea), 'base64'),
+        1800000000000, 1700000000000, 1800000000000
+      FROM generate_series(1, ${amount}) AS n`);
+    await query(`COPY tessera_mappings TO '${file}' (FORMAT binary)`);
+    await query('TRUNCATE tessera_mappings');
+    return await timed(() => query(`COPY tessera_mappings FROM '${file}' (FORMAT binary)`));
+  } finally {
+    await close();
+    await rm(file, { force: true });
+  }
 };
 
 const work = { client, stored, refresh, optOuts, copy }[kind as 'client'];
 const cost = await work();
-report({ cost, cpuUs, resident: process.resourceUsage().maxRSS * 1024 });
+report({ cost, cpuUs, warmUpRows: WARM_UP_ROWS, resident: process.resourceUsage().maxRSS * 1024 });

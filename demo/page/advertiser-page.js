@@ -53,7 +53,11 @@ function show({ progress, reasons, summary, counts, problem }) {
 }
 
 const mapFile = (file) => file && run('/advertiser/map', file);
-$('file').onchange = () => mapFile($('file').files[0]);
+$('file').onchange = () => {
+  mapFile($('file').files[0]);
+  // Choosing the same file again, once it is corrected, is a change too.
+  $('file').value = '';
+};
 $('sample').onclick = () => {
   const rows = Array.from({ length: 997 }, (_, index) => `customer-${index}@example.com`);
   return run(

@@ -4,7 +4,7 @@ import { $, newReader, post } from '/common.js';
 import { change, done, followEvents } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
-const { prebid, incumbent } = $('runtimes').dataset;
+const { prebid, incumbent, after } = $('runtimes').dataset;
 const isHere = {
   'compare/tessera': true,
   'compare/prebid': prebid === 'yes',
@@ -30,9 +30,11 @@ const showCounts = () => {
   );
   $('no-requests').hidden = Object.keys(counts).length > 0;
 };
-const openedAt = Date.now() - 1000;
-followEvents(({ from, at }) => {
-  if (!NAMES[from] || at < openedAt) return;
+// The server sends all requests again on a new connection.
+let counted = Number(after);
+followEvents(({ id, from }) => {
+  if (!NAMES[from] || id <= counted) return;
+  counted = id;
   counts[from] = (counts[from] ?? 0) + 1;
   showCounts();
 });

@@ -1,6 +1,7 @@
 /**
- * The guides of docs/start/ as a reader follows them: each block in its order, from an empty folder, with the packed package, real
- * packages of the registry and a real Chromium. Only ports and the path of the packed file are other ones.
+ * The guides of docs/start/ as a reader follows them: each command and each file in its order, from an empty folder, with the packed
+ * package, real packages of the registry and a real Chromium. Only ports and the path of the packed file are other ones. Blocks that
+ * are neither a command nor a file are only compiled, by types.test.ts.
  */
 
 import { exec, spawn } from 'node:child_process';
@@ -63,33 +64,29 @@ const serve = async (command: string, cwd: string) => {
  *
  * @param then  what a reader does once a server is up, by a word of its command. The server is stopped afterwards; others run until
  *   the end.
- * @returns     the blocks that are neither.
  */
-const follow = async (
-  guide: string,
-  then: Readonly<Record<string, (url: string) => Promise<void>>>,
-): Promise<string[]> => {
+const follow = async (guide: string, then: Readonly<Record<string, (url: string) => Promise<void>>>): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-guide-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const others: string[] = [];
+  const visited: string[] = [];
   for (const block of blocks.filter(({ page }) => page === `docs/start/${guide}.md`)) {
     const code = withPorts(block.code).replace('PATH-TO-CLONE/tessera-id-0.1.0.tgz', tarball);
     const file = /^(?:\/\/|<!--) (\S+\.\w+)(?: -->)?\n/.exec(code)?.[1];
     if (file) {
       await mkdir(dirname(join(folder, file)), { recursive: true });
       await writeFile(join(folder, file), code);
-    } else if (block.language !== 'sh') others.push(code);
-    else
+    } else if (block.language === 'sh')
       for (const command of code.trim().split('\n'))
         if (SERVES.test(command)) {
           const { url, stop } = await serve(command, folder);
-          const [, visit] = Object.entries(then).find(([word]) => command.split(' ').includes(word)) ?? [];
-          if (!visit) continue;
-          await visit(url);
+          const word = Object.keys(then).find((one) => command.split(' ').includes(one));
+          if (!word) continue;
+          await then[word]!(url);
+          visited.push(word);
           await stop();
         } else await promisify(exec)(command, { cwd: folder, env });
   }
-  return others;
+  expect(visited).toEqual(Object.keys(then));
 };
 
 /** Open a page, and collect what it prints in the console. */

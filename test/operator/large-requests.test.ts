@@ -2,7 +2,7 @@
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLargeRequests, LARGE_BYTES } from '../../src/operator/http/large-requests.ts';
+import { CallerGone, createLargeRequests, LARGE_BYTES } from '../../src/operator/http/large-requests.ts';
 import { listen } from '../../src/operator/node.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
@@ -84,16 +84,53 @@ test('a request that has worked for 1 ms lets other participants work, and conti
       await pause();
     }
   };
-  await Promise.all(['A1', 'A2', 'B1'].map(work));
+  await Promise.all(['A1', 'B1', 'A2'].map(work));
   expect(worked).toEqual(['A1, part 1', 'B1, part 1', 'A1, part 2', 'B1, part 2', 'A2, part 1', 'A2, part 2']);
 });
 
-test('a small request pauses too, in a turn of the event loop of its own', async () => {
+test('a small request pauses too, until the event loop has had a turn', async () => {
   let now = 0;
   const pause = await createLargeRequests(() => now)({ bodyBytes: 0, participant: 'one', isGone });
+  let turns = 0;
+  setImmediate(() => turns++);
   now = 1;
   await pause();
+  expect(turns).toBe(1);
   expect(pause()).toBeUndefined();
+});
+
+test('small requests that keep coming do not hold up a batch of the same participant', async () => {
+  let now = 0;
+  const start = createLargeRequests(() => now);
+  const work = async (bodyBytes: number, parts: number) => {
+    const pause = await start({ bodyBytes, participant: 'one', isGone });
+    for (let part = 0; part < parts; part++) {
+      now += 1;
+      await pause();
+    }
+  };
+  let isMapped = false;
+  const batch = work(LARGE_BYTES, 20).then(() => {
+    isMapped = true;
+  });
+  let small = 0;
+  const keepAsking = async () => {
+    while (!isMapped) {
+      await work(100, 3);
+      small++;
+    }
+  };
+  await Promise.all([batch, keepAsking(), keepAsking()]);
+  expect(small).toBeGreaterThan(6);
+  expect(small).toBeLessThan(20);
+});
+
+test('a request whose caller has gone while it waited does not start', async () => {
+  const start = createLargeRequests();
+  const first = start({ bodyBytes: LARGE_BYTES, participant: 'one', isGone });
+  const second = start({ bodyBytes: LARGE_BYTES, participant: 'one', isGone: () => true });
+  await first;
+  await expect(second).rejects.toThrow(CallerGone);
 });
 
 test('a batch whose caller has closed the connection ends, and the metrics say so', async () => {
@@ -138,7 +175,6 @@ test('large batches that arrive together are mapped in different turns of the ev
       ...state,
       optOuts: {
         ...optOuts,
-        isAbsent: () => false,
         since: (users: readonly string[]) => {
           mappedIn.push(turns);
           return optOuts.since(users);

@@ -18,10 +18,10 @@ export const LARGE_BYTES = 16_384;
 /** How long a request works before it lets others run, ms. */
 const WORK_MS = 1;
 
-/** Lets other requests run, if this one has worked for long. To be called in every long loop; a promise must be awaited. */
+/** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
 export type Pause = () => Promise<void> | undefined;
 
-/** A caller that has closed the connection: {@link Pause} rejects with it, because nobody reads the answer. */
+/** A caller that has closed the connection: a turn rejects with it, because nobody reads the answer. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
@@ -35,46 +35,54 @@ export interface Work {
   readonly isGone: () => boolean;
 }
 
+/** Requests of one participant that wait for a turn, in the order in which they came. */
+interface Waiting {
+  readonly started: (() => void)[];
+  readonly fresh: (() => void)[];
+}
+
 /**
  * Create the queue of one operator.
  *
  * @returns a function to call before the work of a request. It resolves at once for a small request. Each large one starts in a turn
- *   of the event loop of its own, and continues in another one after each pause: those of a participant in the order of the calls,
- *   and participants with waiting requests take turns.
+ *   of the event loop of its own, and every request continues in another one after a pause. Participants with waiting requests take
+ *   turns; of one participant, those that have started come first, then the others in the order of the calls.
  */
 export function createLargeRequests(now: () => number = () => performance.now()): (work: Work) => Promise<Pause> {
-  // The participant whose turn is next comes first. No list is empty.
-  const waiting = new Map<string, (() => void)[]>();
+  // The participant whose turn is next comes first. One of its lists is not empty.
+  const waiting = new Map<string, Waiting>();
   let isBusy = false;
   const startNext = (): void => {
     const [next] = waiting;
     isBusy = next !== undefined;
     if (!next) return;
-    const [participant, starts] = next;
-    const start = starts.shift()!;
+    const [participant, { started, fresh }] = next;
+    const start = (started.shift() ?? fresh.shift())!;
     waiting.delete(participant);
-    if (starts.length > 0) waiting.set(participant, starts);
+    if (started.length + fresh.length > 0) waiting.set(participant, { started, fresh });
     // Two turns: the work may end in the first, after the event loop has read. Between the two, it sends answers and reads requests.
     nextTurn(() => nextTurn(startNext));
     start();
   };
-  const turnOf = (participant: string, isStarted: boolean): Promise<void> =>
+  const turnOf = (participant: string, list: keyof Waiting): Promise<void> =>
     new Promise((resolve) => {
-      const starts = waiting.get(participant) ?? [];
-      // A participant that has just worked comes after the others, with the request that it has started.
-      if (isStarted) waiting.delete(participant);
-      waiting.set(participant, isStarted ? [resolve, ...starts] : [...starts, resolve]);
-      if (!isBusy) startNext();
+      const lists = waiting.get(participant) ?? { started: [], fresh: [] };
+      lists[list].push(resolve);
+      waiting.set(participant, lists);
+      if (isBusy) return;
+      if (list === 'fresh') return startNext();
+      isBusy = true;
+      nextTurn(startNext);
     });
   return async ({ bodyBytes, participant, isGone }) => {
-    if (bodyBytes >= LARGE_BYTES) await turnOf(participant, false);
-    let until = now() + WORK_MS;
-    return () => {
-      if (now() < until) return undefined;
-      return turnOf(participant, true).then(() => {
-        if (isGone()) throw new CallerGone();
-        until = now() + WORK_MS;
-      });
+    let until = 0;
+    const takeTurn = async (list: keyof Waiting): Promise<void> => {
+      await turnOf(participant, list);
+      if (isGone()) throw new CallerGone();
+      until = now() + WORK_MS;
     };
+    if (bodyBytes < LARGE_BYTES) until = now() + WORK_MS;
+    else await takeTurn('fresh');
+    return () => (now() < until ? undefined : takeTurn('started'));
   };
 }

@@ -30,7 +30,6 @@ declare global {
   function sendToPage(answer: WireAnswer): void;
   function signInOnYourServer(form: HTMLFormElement): Promise<void>;
   function signedInUser(request: Request): Promise<Dii | null>;
-  function emailOf(request: Request): Promise<string | null>;
   const account: { readonly id: string };
   const answer: WireAnswer;
   const form: HTMLFormElement;
