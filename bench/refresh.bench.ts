@@ -106,7 +106,7 @@ export const measure = async (): Promise<Measurement[]> => {
       what: 'CPU time of one refresh over HTTP, of that of an echo with five AES-GCM operations',
       value: ratioTo(eachFloor!),
       unit: 'x',
-      limit: { atMost: 2.5 },
+      limit: { atMost: 1.5 },
       beside: `${figure(median(each!))} and ${figure(median(eachFloor!))} us`,
     },
     ...(await measureDatabases()),
