@@ -20,6 +20,16 @@ const arrive = (start: Start, lengths: readonly number[]) => {
   return started;
 };
 
+/** An operator that reports each look-up of opt-outs: half-way through a batch, whose identifiers are then hashed but not mapped. */
+const createWatchedService = (onLookUp: () => void) => {
+  const { optOuts, ...state } = memoryState();
+  const since = (users: readonly string[]) => {
+    onLookUp();
+    return optOuts.since(users);
+  };
+  return createTestService({ state: { ...state, optOuts: { ...optOuts, since } } });
+};
+
 const settled = async () => {
   for (let i = 0; i < 10; i++) await undefined;
 };
@@ -63,7 +73,7 @@ test('a large request that arrives after all others have started starts without 
   const start = createLargeRequests();
   const large = { bodyBytes: LARGE_BYTES, participant: 'one', isGone };
   await Promise.all([start(large), start(large)]);
-  // Timers of the same length fire in the order in which they were set, so the queue is idle after a few.
+  // The queue is idle after a few turns.
   for (let i = 0; i < 10; i++) await pause();
   const started = arrive(start, [LARGE_BYTES]);
   await settled();
@@ -134,21 +144,8 @@ test('a request whose caller has gone while it waited does not start', async () 
 });
 
 test('a batch whose caller has closed the connection ends, and the metrics say so', async () => {
-  const { optOuts, ...state } = memoryState();
   const caller = new AbortController();
-  const service = createTestService({
-    state: {
-      ...state,
-      optOuts: {
-        ...optOuts,
-        // Half-way: the identifiers are hashed, and none is mapped.
-        since: (users: readonly string[]) => {
-          caller.abort();
-          return optOuts.since(users);
-        },
-      },
-    },
-  });
+  const service = createWatchedService(() => caller.abort());
   const server = await listen(service.operator, { port: 0, graceMs: 0 });
   onTestFinished(() => server.close());
   const { apiKey, clientSecret } = service.participant;
@@ -163,25 +160,13 @@ test('a batch whose caller has closed the connection ends, and the metrics say s
 });
 
 test('large batches that arrive together are mapped in different turns of the event loop', async () => {
-  const { optOuts, ...state } = memoryState();
   const mappedIn: number[] = [];
   let turns = 0;
   let counter = setImmediate(function count() {
     turns++;
     counter = setImmediate(count);
   });
-  const service = createTestService({
-    state: {
-      ...state,
-      optOuts: {
-        ...optOuts,
-        since: (users: readonly string[]) => {
-          mappedIn.push(turns);
-          return optOuts.since(users);
-        },
-      },
-    },
-  });
+  const service = createWatchedService(() => mappedIn.push(turns));
   const email = Array.from({ length: 1000 }, (_, at) => `user${at}@example.com`);
   const answers = await Promise.all([1, 2, 3].map(() => service.call('/v3/identity/map', { email })));
   clearImmediate(counter);

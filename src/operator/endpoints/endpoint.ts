@@ -22,6 +22,7 @@ export interface EndpointCall {
   readonly sealedAt: number;
   /** Whether this envelope has been received before, at any path. Known only for callers with the role OPTOUT. */
   readonly isReplay: boolean;
+  /** To be called in loops over identifiers. */
   readonly pause: Pause;
 }
 

@@ -41,8 +41,7 @@ export async function mapBatch(
   for (const { form, text } of identifiers) {
     const hash = hashOf(form, text);
     users.push(hash && rawIds.firstLevel(hash));
-    const pausing = pause();
-    if (pausing) await pausing;
+    await pause();
   }
   // One query for the whole batch.
   const optedOut = await optOuts.areOptedOut(users.filter((user) => user !== undefined));
@@ -63,8 +62,7 @@ export async function mapBatch(
   const results: MapResult[] = [];
   for (const user of users) {
     results.push(resultOf(user));
-    const pausing = pause();
-    if (pausing) await pausing;
+    await pause();
   }
   metrics.countMapped(version, counts);
   return results;

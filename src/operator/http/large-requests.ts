@@ -7,10 +7,12 @@
  */
 
 type Run = (callback: () => void) => void;
-// Node's `setImmediate` runs after the event loop has read what has arrived. Other hosts have only timers. Read when this module
-// loads, because a test of the host may replace them and never run them.
+// Other hosts than Node have no `setImmediate`. Read when this module loads, because a test of the host may replace the timers and
+// never run them.
 const { setTimeout: startTimer } = globalThis;
 const { setImmediate: nextTurn = startTimer as Run } = globalThis as { readonly setImmediate?: Run };
+// Two turns, because the first may come before the event loop reads again. Between the two, it sends answers and reads requests.
+const afterReads: Run = (run) => nextTurn(() => nextTurn(run));
 
 /** A body from which on a request is large, bytes: some 350 identifiers, which take about 5 ms. */
 export const LARGE_BYTES = 16_384;
@@ -44,6 +46,7 @@ interface Waiting {
 /**
  * Create the queue of one operator.
  *
+ * @param now  a clock that never goes back, ms.
  * @returns a function to call before the work of a request. It resolves at once for a small request. Each large one starts in a turn
  *   of the event loop of its own, and every request continues in another one after a pause. Participants with waiting requests take
  *   turns; of one participant, those that have started come first, then the others in the order of the calls.
@@ -60,8 +63,7 @@ export function createLargeRequests(now: () => number = () => performance.now())
     const start = (started.shift() ?? fresh.shift())!;
     waiting.delete(participant);
     if (started.length + fresh.length > 0) waiting.set(participant, { started, fresh });
-    // Two turns: the work may end in the first, after the event loop has read. Between the two, it sends answers and reads requests.
-    nextTurn(() => nextTurn(startNext));
+    afterReads(startNext);
     start();
   };
   const turnOf = (participant: string, list: keyof Waiting): Promise<void> =>
@@ -72,7 +74,7 @@ export function createLargeRequests(now: () => number = () => performance.now())
       if (isBusy) return;
       if (list === 'fresh') return startNext();
       isBusy = true;
-      nextTurn(startNext);
+      afterReads(startNext);
     });
   return async ({ bodyBytes, participant, isGone }) => {
     let until = 0;
