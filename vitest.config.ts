@@ -56,9 +56,11 @@ const onDatabases = {
   testTimeout: 240_000,
   hookTimeout: 240_000,
 };
-/** After all other tests, as many files at a time as there are cores: browsers delay each other's timers. */
-const last = { sequence: { groupOrder: 1 }, maxWorkers: availableParallelism() };
-const inBrowsers = { ...last, globalSetup: ['test/support/built.ts', 'test/support/engines.ts'] };
+const inBrowsers = {
+  // After all other tests, which would delay a page's timers.
+  sequence: { groupOrder: 1 },
+  globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
+};
 
 export default defineConfig({
   // `npm test` runs `tsc` first: Vitest checks no types.
@@ -87,7 +89,7 @@ export default defineConfig({
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
       project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
-      project('more-package', built, { ...last, globalSetup: ['test/support/built.ts'] }),
+      project('more-built', built, { globalSetup: ['test/support/built.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
     ],
   },
