@@ -162,7 +162,7 @@ describe.each(KINDS)('on %s', (kind) => {
 test('several nodes may extend the same opt-outs at the same time', async () => {
   const place = await freshLocation('postgres');
   const nodes = await Promise.all([startNode(place), startNode(place), startNode(place)]);
-  const emails = Array.from({ length: 1200 }, (_, at) => `leaver-${at}@example.com`);
+  const emails = Array.from({ length: 600 }, (_, at) => `leaver-${at}@example.com`);
   // An operator without the opt-outs maps the users to the raw IDs that they have.
   const twin = await startNode(await freshLocation('postgres'));
   const idsAt = async (at: number): Promise<string[]> => {
@@ -183,13 +183,9 @@ test('several nodes may extend the same opt-outs at the same time', async () => 
     for (const found of answers) expect(found).toHaveLength(emails.length);
   }
   expect(all.size).toBe(4 * emails.length);
-  const whole = [...all];
-  for (const part of [whole.slice(0, 2400), whole.slice(2400)])
-    expect(
-      (await optedOut(nodes[0]!, part)).every(
-        ({ opted_out_since }: { opted_out_since: number }) => opted_out_since === NOON,
-      ),
-    ).toBe(true);
+  const found = await optedOut(nodes[0]!, [...all]);
+  expect(found).toHaveLength(all.size);
+  for (const { opted_out_since } of found) expect(opted_out_since).toBe(NOON);
 });
 
 test('envelopes are removed from the database once nobody accepts them any more', async () => {

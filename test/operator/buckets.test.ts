@@ -128,14 +128,17 @@ test('a long list is complete, and lets other requests in while it is written', 
   expect(body.at(-1)).toEqual({ bucket_id: 'b0270f', last_updated: '2026-06-01T12:00:00.000' });
 });
 
-describe('a list of all buckets', () => {
+describe('a long list', () => {
   // A reader has a minute for all of it: on a busy machine a test may take longer.
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
   afterEach(() => void vi.useRealTimers());
 
-  const request = async (service: ReturnType<typeof createTestService>, binary: boolean) => {
+  // About 86,000 buckets, in 30 chunks.
+  const MONTH_AGO = NOON - 30 * DAY;
+
+  const request = async (service: ReturnType<typeof createTestService>, binary: boolean, since = MONTH_AGO) => {
     const { apiKey, clientSecret } = service.participant;
-    const body = await envelope({ since_timestamp: 0 }, clientSecret, service.now);
+    const body = await envelope({ since_timestamp: since }, clientSecret, service.now);
     return service.post(PATH, binary ? body : toB64(body), {
       authorization: `Bearer ${apiKey}`,
       ...(binary ? { 'content-type': 'application/octet-stream' } : {}),
@@ -151,20 +154,24 @@ describe('a list of all buckets', () => {
     return openResponse(await aesKey(fromB64(service.participant.clientSecret)), sealed);
   };
 
-  test.each([true, false])(
-    'is complete and contains each bucket once, binary: %s',
-    async (binary) => {
-      const service = createTestService();
-      const { json, at } = await open(service, await request(service, binary));
-      expect(at).toBe(NOON);
-      const names = json.match(/"b[0-9a-f]{5}"/g)!;
-      expect(names).toHaveLength(2 ** 20);
-      expect(new Set(names).size).toBe(2 ** 20);
-      expect(json.startsWith('{"status":"success","body":[{"bucket_id":')).toBe(true);
-      expect(json.endsWith('.000"}]}')).toBe(true);
-    },
-    240_000,
-  );
+  test('of all buckets is complete and contains each bucket once', async () => {
+    const service = createTestService();
+    const { json, at } = await open(service, await request(service, true, 0));
+    expect(at).toBe(NOON);
+    const names = json.match(/"b[0-9a-f]{5}"/g)!;
+    expect(names).toHaveLength(2 ** 20);
+    expect(new Set(names).size).toBe(2 ** 20);
+    expect(json.startsWith('{"status":"success","body":[{"bucket_id":')).toBe(true);
+    expect(json.endsWith('.000"}]}')).toBe(true);
+  }, 240_000);
+
+  test('is the same in base64 and in bytes', async () => {
+    const service = createTestService();
+    const text = await open(service, await request(service, false));
+    const bytes = await open(service, await request(service, true));
+    expect(text.json.length).toBeGreaterThan(5_000_000);
+    expect(text.json).toBe(bytes.json);
+  });
 
   test('is made for one reader at a time, and a reader that cancels gives its turn back', async () => {
     const service = createTestService({ participants: [{ siteId: 101 }, { siteId: 102 }] });
@@ -173,8 +180,8 @@ describe('a list of all buckets', () => {
     expect((await cancelled.read()).value!.length).toBeGreaterThan(10_000);
     const waiting = request(other!, true);
     await cancelled.cancel();
-    expect((await open(other!, await waiting)).json.length).toBeGreaterThan(60_000_000);
-  }, 240_000);
+    expect((await open(other!, await waiting)).json.length).toBeGreaterThan(5_000_000);
+  });
 
   test('is answered 429 to a participant who waits for one already', async () => {
     const service = createTestService({ participants: [{ siteId: 101 }, { siteId: 102 }] });
