@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { compare, figure, type Measurement } from './measure.ts';
 import { startPages } from './support/page.ts';
 
-const ROUNDS = 20;
+const ROUNDS = 100;
 const REFRESHES = Number(process.env['TESSERA_BENCH_REFRESHES'] ?? 1_000);
 /** Refreshes before those: V8 still compiles and optimises during the first hundreds, and keeps what it learns on the heap. */
 const WARM_UP_REFRESHES = 500;
@@ -105,7 +105,7 @@ export const measure = async (): Promise<Measurement[]> => {
       what: 'refresh in the page, answer received to event, of the bare steps',
       value: ratio,
       unit: '',
-      limit: { atMost: 1.5 },
+      limit: { atMost: 1.3 },
       beside: `${figure(ours)} and ${figure(peer)} ms; ${pages.engine}`,
     },
     {

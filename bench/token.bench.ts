@@ -126,7 +126,7 @@ export const measure = async (): Promise<Measurement[]> => {
         what: `time to the token on a return visit, ${how}, CPU throttled ${throttling}x, of a bare open and read of IndexedDB`,
         value: ratio,
         unit: '',
-        ...(throttling === 1 && { limit: { atMost: 2.2 } }),
+        ...(throttling === 1 && { limit: { atMost: 3 } }),
         beside: `${figure(ours)} and ${figure(peer)} ms; ${pages.engine}`,
       });
     }

@@ -11,8 +11,8 @@ describe.each<[page: string, source: string, figures: [here: string, there: stri
     'docs/guide/mapping-at-scale.md',
     'bench/README.md',
     [
-      ['39,000 rows per second', '71,900 / 39,000 rows/s; 246 / 252 MB'],
-      ['its process needs 252 MB', '71,900 / 39,000 rows/s; 246 / 252 MB'],
+      ['62,000 rows per second', '94,900 / 62,000 rows/s; 164 / 204 / 221 / 265 MB'],
+      ['its process needs 265 MB', '94,900 / 62,000 rows/s; 164 / 204 / 221 / 265 MB'],
       [
         '1 % of 300,000 mappings due, it takes about 2 %',
         'due run for 1 % of 300,000 mappings, of mapping all | 1.9 to 2.7 %',

@@ -18,7 +18,7 @@ const afterReads: Run = (run) => nextTurn(() => nextTurn(run));
 export const LARGE_BYTES = 16_384;
 
 /** How long a request works before it lets others run, ms. */
-const WORK_MS = 1;
+const WORK_MS = 0.25;
 
 /** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
 export type Pause = () => Promise<void> | undefined;
