@@ -57,7 +57,7 @@ const onDatabases = {
   hookTimeout: 240_000,
 };
 const inBrowsers = {
-  // After all other tests, which would delay a page's timers.
+  // After all other tests, which would delay the timers of pages.
   sequence: { groupOrder: 1 },
   globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
 };

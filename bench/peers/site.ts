@@ -2,10 +2,10 @@
 
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { toWire } from '../../src/token/index.ts';
-import { launchOptions } from '../../test/support/chromium.ts';
 import { sleep } from '../measure.ts';
+import { launchBrowser } from '../support/browser.ts';
 import { builtNode, builtOperator, builtServer } from '../support/built.ts';
 import { createAuthority } from './authority.ts';
 import { createLedger, type Ledger } from './ledger.ts';
@@ -13,12 +13,6 @@ import { type PageName, peers } from './list.ts';
 import type { Visited } from './pages/visit.ts';
 import { type Scripts, scriptsOf } from './scripts.ts';
 
-/** Flags of Playwright that switch off timer throttling, which users have. */
-const PLAYWRIGHT_ONLY = [
-  '--disable-background-timer-throttling',
-  '--disable-backgrounding-occluded-windows',
-  '--disable-renderer-backgrounding',
-];
 /** Seconds after which a token is due that is not measured. */
 export const NOT_DUE_S = 7200;
 /** How long a page may take to obtain its token, ms: a machine may be busy. */
@@ -123,7 +117,7 @@ async function startComparison(): Promise<Comparison> {
     if (kind === 'client' && found) return answer(found.client, 'text/javascript');
     return answer(htmlOf(kind as PageName, searchParams), 'text/html');
   });
-  const browser = await chromium.launch(await launchOptions({ ignoreDefaultArgs: PLAYWRIGHT_ONLY }));
+  const { browser, engine } = await launchBrowser();
 
   const open: Comparison['open'] = async (
     profile,
@@ -154,7 +148,7 @@ async function startComparison(): Promise<Comparison> {
     return page;
   };
   return {
-    engine: `Chromium ${browser.version()}`,
+    engine,
     ledger,
     profile: () => browser.newContext(),
     open,

@@ -1,20 +1,10 @@
 /** A publisher's page with the built script tag in a real Chromium, and an operator of `dist/`, all on loopback. */
 
 import { readFile } from 'node:fs/promises';
-import { type BrowserContext, chromium } from 'playwright-core';
+import type { BrowserContext } from 'playwright-core';
 import type { OperatorOptions } from '../../src/operator/index.ts';
-import { launchOptions } from '../../test/support/chromium.ts';
+import { launchBrowser } from './browser.ts';
 import { builtNode, builtOperator, builtServer } from './built.ts';
-
-/**
- * Flags of Playwright that switch off timer throttling. They are removed here, because users have throttling: if Chromium
- * throttled a visible page, the benchmarks would have to show it.
- */
-const PLAYWRIGHT_ONLY = [
-  '--disable-background-timer-throttling',
-  '--disable-backgrounding-occluded-windows',
-  '--disable-renderer-backgrounding',
-];
 
 export interface Pages {
   /** URL of the page. */
@@ -66,11 +56,11 @@ export const startPages = async (
     },
     { port: 0, graceMs: 0 },
   );
-  const browser = await chromium.launch(await launchOptions({ ignoreDefaultArgs: PLAYWRIGHT_ONLY }));
+  const { browser, engine } = await launchBrowser();
   return {
     url: `${site.url}/`,
     refreshUrl: `${operatorAt.url}/v2/token/refresh`,
-    engine: `Chromium ${browser.version()}`,
+    engine,
     open: () => browser.newContext(),
     close: async () => {
       await browser.close();

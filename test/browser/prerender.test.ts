@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { serveSite } from '../support/browser.ts';
-import { findChromium } from '../support/chromium.ts';
+import { findWholeChromium } from '../support/chromium.ts';
 import { startOperator } from './publisher.ts';
 
 const RULES = JSON.stringify({ prerender: [{ source: 'list', urls: ['/next'], eagerness: 'immediate' }] });
@@ -53,7 +53,7 @@ test('a prerendered page asks for nothing until it is shown, and then has a toke
   });
   const profile = await mkdtemp(join(tmpdir(), 'tessera-prerender-'));
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`];
-  const chromium = spawn(await findChromium(), [...flags, `${site.origin}/`], { stdio: 'ignore', detached: true });
+  const chromium = spawn(await findWholeChromium(), [...flags, `${site.origin}/`], { stdio: 'ignore', detached: true });
   onTestFinished(async () => {
     process.kill(-chromium.pid!, 'SIGKILL');
     await rm(profile, { recursive: true, force: true, maxRetries: 5 });

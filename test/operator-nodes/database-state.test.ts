@@ -162,6 +162,7 @@ describe.each(KINDS)('on %s', (kind) => {
 test('several nodes may extend the same opt-outs at the same time', async () => {
   const place = await freshLocation('postgres');
   const nodes = await Promise.all([startNode(place), startNode(place), startNode(place)]);
+  // More than are extended in one statement.
   const emails = Array.from({ length: 600 }, (_, at) => `leaver-${at}@example.com`);
   // An operator without the opt-outs maps the users to the raw IDs that they have.
   const twin = await startNode(await freshLocation('postgres'));

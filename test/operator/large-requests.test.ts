@@ -2,7 +2,7 @@
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { CallerGone, createLargeRequests, LARGE_BYTES } from '../../src/operator/http/large-requests.ts';
+import { CallerGone, createLargeRequests, LARGE_BYTES, WORK_MS } from '../../src/operator/http/large-requests.ts';
 import { listen } from '../../src/operator/node.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
@@ -80,7 +80,7 @@ test('a large request that arrives after all others have started starts without 
   expect(started).toEqual([0]);
 });
 
-test('a request that has worked for a while lets other participants work, and continues before the next one of its own', async () => {
+test('a request that has worked for WORK_MS lets other participants work, and continues before the next one of its own', async () => {
   let now = 0;
   const start = createLargeRequests(() => now);
   const worked: string[] = [];
@@ -88,9 +88,9 @@ test('a request that has worked for a while lets other participants work, and co
     const pause = await start({ bodyBytes: LARGE_BYTES, participant: name[0]!, isGone });
     for (let part = 1; part <= 2; part++) {
       worked.push(`${name}, part ${part}`);
-      now += 0.1;
+      now += WORK_MS / 2;
       expect(pause()).toBeUndefined();
-      now += 0.9;
+      now += WORK_MS / 2;
       await pause();
     }
   };

@@ -21,7 +21,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-/** The buckets that have rotated since then are a list of 20 MB. */
+/** The buckets that have rotated since then are 22 MB of base64. */
 const THREE_MONTHS_AGO = NOON - 90 * DAY;
 
 /** An operator that records the address of each caller. */

@@ -1,7 +1,9 @@
 /**
- * A real Chromium for tests: the one in the environment variable CHROMIUM, an installed one, or the one in the devDependency
- * `@sparticuz/chromium`, with flags that switch off background network traffic. Most tests prefer its headless shell, which has
- * the same engine and no windows: a window takes a second of CPU, a page of the shell a tenth.
+ * A real Chromium for tests: the one that the environment variable CHROMIUM names, an installed one, or the one in the
+ * devDependency `@sparticuz/chromium`, with flags that switch off background network traffic.
+ *
+ * Most tests prefer Chromium's headless shell, which has the same engine and no windows: opening a window takes a second of CPU, a
+ * page of the shell a tenth. Debian packages it.
  *
  * Most tests drive it with playwright-core. Tests that run in several engines use puppeteer-core, which also drives Firefox,
  * because playwright-core emulates focus in every tab, so that none is ever hidden or frozen.
@@ -61,11 +63,15 @@ const unpacked = async (): Promise<string> => {
   }
 };
 
-const find = async (paths: readonly string[]): Promise<string> =>
-  process.env['CHROMIUM'] || ((await firstThatRuns(paths)) ?? unpacked());
+const find = async (paths: readonly string[]): Promise<string> => {
+  const named = process.env['CHROMIUM'];
+  if (!named) return (await firstThatRuns(paths)) ?? unpacked();
+  if (await firstThatRuns([named])) return named;
+  throw new Error(`CHROMIUM: expected the path of an executable file, got ${named}`);
+};
 
-/** Find the path of an executable Chromium, with windows if one is installed. */
-export const findChromium = (): Promise<string> => find(INSTALLED);
+/** Find the path of the whole browser, for tests of what only pages in windows do, such as freezing and prerendering. */
+export const findWholeChromium = (): Promise<string> => find(INSTALLED);
 
 /** Return the options to start it with. `more` adds `args` or other options for a test with its own browser. */
 export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOptions> => ({
@@ -92,7 +98,7 @@ export const chromium: EngineKind = {
   missing: async () => undefined,
   launch: async () => {
     const browser = await puppeteer.launch({
-      executablePath: await findChromium(),
+      executablePath: await findWholeChromium(),
       args: ARGS,
       ignoreDefaultArgs: PUPPETEER_ONLY,
     });

@@ -22,6 +22,16 @@ describe('TokenError', () => {
     expect(Object.keys(error)).toEqual(['name', 'code']);
   });
 
+  test('has its message in JSON too, and not its cause', () => {
+    const error = new TokenError('http_status', 'refresh: 429', { status: 429, cause: new TypeError('below') });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'TokenError',
+      code: 'http_status',
+      status: 429,
+      message: 'refresh: 429',
+    });
+  });
+
   test('is recognised by its name, including errors of another frame or of a second bundle', () => {
     expect(isTokenError(new TokenError('closed', 'closed'))).toBe(true);
     expect(isTokenError(runInNewContext(`Object.assign(new Error('x'), { name: 'TokenError', code: 'closed' })`))).toBe(

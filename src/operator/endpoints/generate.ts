@@ -6,6 +6,7 @@
  * @see docs/protocol.md, "Endpoints"
  */
 
+import { encodeB64 } from '../crypto/base64.ts';
 import type { Endpoint } from './endpoint.ts';
 import { requestDii, stringMember } from './request-dii.ts';
 import { clientError, INSUFFICIENT_CONSENT, OPTOUT, success } from './result.ts';
@@ -25,7 +26,7 @@ export const generate: Endpoint = {
     if (consent === 'invalid') return clientError('User consent is invalid');
     if (consent === 'insufficient') return INSUFFICIENT_CONSENT;
     const user = rawIds.firstLevel(dii.hash);
-    if ((await optOuts.areOptedOut([user]))[0]) return OPTOUT;
+    if ((await optOuts.areOptedOut([encodeB64(user)]))[0]) return OPTOUT;
     return success(await tokens.issue({ siteId: participant.siteId, type: dii.type, user }, now));
   },
 };

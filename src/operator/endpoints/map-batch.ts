@@ -1,6 +1,7 @@
 /** Maps a list of identifiers at one instant: the common part of both versions of the mapping endpoint. */
 
 import { type DiiForm, hashOf } from '../../token/index.ts';
+import { encodeB64 } from '../crypto/base64.ts';
 import type { MappingOutcome } from '../http/metrics.ts';
 import type { MappedId } from '../identity/raw-ids.ts';
 import type { Service } from '../service.ts';
@@ -38,13 +39,16 @@ export async function mapBatch(
   { rawIds, optOuts, metrics }: Service,
 ): Promise<MapResult[]> {
   const users: (Uint8Array | undefined)[] = [];
+  const validUsers: string[] = [];
   for (const { form, text } of identifiers) {
     const hash = hashOf(form, text);
-    users.push(hash && rawIds.firstLevel(hash));
+    const user = hash && rawIds.firstLevel(hash);
+    users.push(user);
+    if (user) validUsers.push(encodeB64(user));
     await pause();
   }
   // One query for the whole batch.
-  const optedOut = await optOuts.areOptedOut(users.filter((user) => user !== undefined));
+  const optedOut = await optOuts.areOptedOut(validUsers);
   const counts: Record<MappingOutcome, number> = { mapped: 0, optout: 0, invalid: 0 };
   let validCount = 0;
   const resultOf = (user: Uint8Array | undefined): MapResult => {

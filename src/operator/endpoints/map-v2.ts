@@ -39,11 +39,12 @@ export const mapV2: Endpoint = {
 
     const mapped: object[] = [];
     const unmapped: object[] = [];
-    results.forEach((result, index) => {
+    for (const [index, result] of results.entries()) {
       const identifier = identifiers[index]!.text;
       if (typeof result === 'string') unmapped.push({ identifier, reason: result });
       else mapped.push({ identifier, advertising_id: result.current, bucket_id: bucketName(result.bucket) });
-    });
+      await pause();
+    }
     return success(unmapped.length ? { mapped, unmapped } : { mapped });
   },
 };

@@ -51,9 +51,10 @@ export const map: Endpoint = {
     if (sizeError) return sizeError;
     const results = await mapBatch(identifiers, { now, pause }, 'v3', service);
     const body: Record<DiiForm, object[]> = { email: [], email_hash: [], phone: [], phone_hash: [] };
-    identifiers.forEach(({ form }, index) => {
+    for (const [index, { form }] of identifiers.entries()) {
       body[form].push(toRow(results[index]!));
-    });
+      await pause();
+    }
     return success(body);
   },
 };

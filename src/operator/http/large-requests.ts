@@ -17,8 +17,8 @@ const afterReads: Run = (run) => nextTurn(() => nextTurn(run));
 /** A body from which on a request is large, bytes: some 350 identifiers, which take about 5 ms. */
 export const LARGE_BYTES = 16_384;
 
-/** How long a request works before it lets others run, ms. */
-const WORK_MS = 0.25;
+/** How long a request works before it lets others run, ms. With less, batches lose more than others gain (bench/README.md). */
+export const WORK_MS = 0.25;
 
 /** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
 export type Pause = () => Promise<void> | undefined;

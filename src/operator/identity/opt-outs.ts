@@ -19,8 +19,8 @@ import type { Salts } from './salts.ts';
 
 /** Opt-outs of one operator. Users are first-level hashes, 32 bytes; instants are epoch ms. */
 export interface OptOuts {
-  /** Tell which of these users have opted out, in their order. */
-  areOptedOut(users: readonly Uint8Array[]): Promise<boolean[]>;
+  /** Tell which of these users, in base64, have opted out, in their order. */
+  areOptedOut(users: readonly string[]): Promise<boolean[]>;
   /**
    * Tell whether a refresh answers `optout` for this user. With a database, an opt-out recorded by another process takes effect
    * within a second, because a refresh costs no query.
@@ -141,18 +141,16 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
   // Fix the operator's first day when it starts, not at the first opt-out. If the store fails now, `record` tries again.
   store.epochAt(startedAt).catch(() => {});
 
-  const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
-    const since = await store.since(users);
-    return users.map((user, index) => {
-      const purpose = reserved.get(user);
-      return purpose ? purpose === 'optout' : since[index] !== undefined;
-    });
-  };
-
   const isOptedOut = gather(async (users) => (await store.since(users)).map((since) => since !== undefined));
 
   return {
-    areOptedOut: (users) => areOptedOut(users.map(encodeB64)),
+    areOptedOut: async (users) => {
+      const since = await store.since(users);
+      return users.map((user, index) => {
+        const purpose = reserved.get(user);
+        return purpose ? purpose === 'optout' : since[index] !== undefined;
+      });
+    },
     isOptedOutAtRefresh: (user) => {
       const text = encodeB64(user);
       const purpose = reserved.get(text);
