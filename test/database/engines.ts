@@ -19,7 +19,7 @@ declare module 'vitest' {
 export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-pglite-'));
   const made = (async () => (await openDatabase(folder)).close())();
-  const [server] = await Promise.all([startPostgres(), made]);
+  const [server] = await Promise.all([startPostgres(undefined, 'off'), made]);
   provide('postgresUrl', server.url('postgres'));
   provide('pgliteFolder', folder);
   return async () => {

@@ -107,7 +107,13 @@ const folderOf = async (user: User): Promise<string> => {
 };
 
 /** Start a server on the data in `FOLDER/data`. The folder is removed when it stops. */
-const serve = async (bin: string, user: User, folder: string, sharedBuffers: string): Promise<PostgresServer> => {
+const serve = async (
+  bin: string,
+  user: User,
+  folder: string,
+  sharedBuffers: string,
+  autovacuum: string,
+): Promise<PostgresServer> => {
   const as = { ...user, cwd: folder };
   const start = async (attempt = 1): Promise<{ server: ChildProcess; port: number }> => {
     const port = await freePort();
@@ -117,6 +123,7 @@ const serve = async (bin: string, user: User, folder: string, sharedBuffers: str
       unix_socket_directories: '',
       // The tests kill servers and clients, never the machine.
       fsync: 'off',
+      autovacuum,
       shared_buffers: sharedBuffers,
       // Longer than any test: a client that does not end its connection after a refused login is found out.
       authentication_timeout: '10min',
@@ -151,7 +158,7 @@ const serve = async (bin: string, user: User, folder: string, sharedBuffers: str
       const from = `host=127.0.0.1 port=${primaryPort} user=tessera password=${PASSWORD} application_name=standby`;
       const args = ['-D', join(copy, 'data'), '-d', from, '--write-recovery-conf', '--checkpoint=fast', '--no-sync'];
       await run(join(bin, 'pg_basebackup'), args, { ...user, cwd: copy });
-      return serve(bin, user, copy, sharedBuffers);
+      return serve(bin, user, copy, sharedBuffers, autovacuum);
     },
     // "Fast" shutdown: disconnects the clients.
     stop: () => end('SIGINT'),
@@ -164,8 +171,9 @@ const serve = async (bin: string, user: User, folder: string, sharedBuffers: str
  * Start a server.
  *
  * @param sharedBuffers  its cache. PostgreSQL's own default is 128MB.
+ * @param autovacuum     `off` for counts of index reads: its snapshots keep old entries alive, and VACUUM removes them.
  */
-export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresServer> => {
+export const startPostgres = async (sharedBuffers = '32MB', autovacuum = 'on'): Promise<PostgresServer> => {
   const [bin, user] = await Promise.all([findOrInstall(), unprivileged()]);
   const folder = await folderOf(user);
   const password = join(folder, 'password');
@@ -174,5 +182,5 @@ export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresSer
   const auth = ['-U', 'tessera', '-A', 'scram-sha-256', '--pwfile', password];
   const lasting = ['-E', 'UTF8', '--no-sync', '--locale=C'];
   await run(join(bin, 'initdb'), ['-D', join(folder, 'data'), ...auth, ...lasting], { ...user, cwd: folder });
-  return serve(bin, user, folder, sharedBuffers);
+  return serve(bin, user, folder, sharedBuffers, autovacuum);
 };

@@ -70,7 +70,7 @@ const find = async (paths: readonly string[]): Promise<string> => {
   throw new Error(`CHROMIUM: expected the path of an executable file, got ${named}`);
 };
 
-/** Find the path of the whole browser, for tests of what only pages in windows do, such as freezing and prerendering. */
+/** Find the path of the browser that users have: the headless shell has no back/forward cache, for example. */
 export const findWholeChromium = (): Promise<string> => find(INSTALLED);
 
 /** Return the options to start it with. `more` adds `args` or other options for a test with its own browser. */

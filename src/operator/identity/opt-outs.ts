@@ -17,9 +17,9 @@ import { bucketOf } from './raw-ids.ts';
 import type { ReservedPurpose } from './reserved-identities.ts';
 import type { Salts } from './salts.ts';
 
-/** Opt-outs of one operator. Users are first-level hashes, 32 bytes; instants are epoch ms. */
+/** Opt-outs of one operator. Users are first-level hashes, 32 bytes or their base64; instants are epoch ms. */
 export interface OptOuts {
-  /** Tell which of these users, in base64, have opted out, in their order. */
+  /** Tell which of these users (base64) have opted out, in their order. */
   areOptedOut(users: readonly string[]): Promise<boolean[]>;
   /**
    * Tell whether a refresh answers `optout` for this user. With a database, an opt-out recorded by another process takes effect
