@@ -3,7 +3,7 @@
  * `name="currentScript"` hides `document.currentScript`. User content can contain such elements.
  */
 
-import { readDocument } from '../session/browser/page.ts';
+import { readDocument } from '../session/browser/lifecycle.ts';
 
 /**
  * Read a property that a script has assigned to `window`.

@@ -91,7 +91,7 @@ export function checkPage(tag: HTMLScriptElement | undefined, session: () => Ses
       say(
         'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
-    else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'page')
+    else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'host')
       say('there is no token set, and no data-provide: add it, or call setTokens');
   };
   if (document.readyState === 'complete') setTimeout(check);

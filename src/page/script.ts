@@ -33,18 +33,26 @@ import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-
 const provideFrom =
   (url: string): ((request: ProvideRequest) => Promise<unknown>) =>
   async ({ signal }) => {
-    const asked = fetch(url, ownMembers({ method: 'POST', credentials: 'same-origin', signal }));
+    const asked = fetch(url, ownMembers<RequestInit>({ method: 'POST', credentials: 'same-origin', signal }));
     const response = await (explain?.provideRequest(url, asked) ?? asked);
     return response.ok && response.status !== 204 ? response.json() : response;
   };
 
+/** The events of a session that are repeated on `window`, and their names there. */
+const DOM_EVENTS = {
+  token: 'tessera:token',
+  expired: 'tessera:expired',
+  optout: 'tessera:optout',
+  needsTokens: 'tessera:needstokens',
+} satisfies Record<Exclude<EventName, 'error'>, string>;
+
 /** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
 const repeatEvents = (session: Session) => {
-  for (const event of ['token', 'expired', 'optout', 'needsTokens'] satisfies EventName[])
-    session.on(event, () => {
+  for (const [event, name] of Object.entries(DOM_EVENTS))
+    session.on(event as keyof typeof DOM_EVENTS, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
-      dispatchEvent(new CustomEvent(`tessera:${event.toLowerCase()}`, ownMembers({ detail })));
+      dispatchEvent(new CustomEvent(name, ownMembers({ detail })));
     });
 };
 
@@ -83,7 +91,7 @@ const createTessera = (): Tessera => {
 
 /** The document may outlive the page (Turbo, htmx): the tag of a later page names the user whom that page was rendered for. */
 const followTag = ({ session }: Tessera, user: string | undefined) => {
-  const page = { user: user || undefined, isPage: true };
+  const page = { user: user || undefined, isPageLoad: true };
   if (user !== undefined) void session?.signIn(page);
 };
 

@@ -9,43 +9,23 @@
  *                                         |
  *                start or abort an attempt, emit events, publish the state, set the timer
  *
- * `reconcile` may run at any time and any number of times. The decisions are in `rules/`. Only this file assigns the page.
+ * `reconcile` may run at any time and any number of times. The decisions are in `rules/`.
  */
 
-import { TokenError } from '../token/errors.ts';
-import type { createEvents } from './async.ts';
-import { type AttemptContext, type Outcome, runAttempt } from './attempt.ts';
-import { isPageVisible, type watchPage } from './browser/page.ts';
-import { explain } from './explain/entry.ts';
-import { attemptError, type Decision, decide, isActive, whyNoToken } from './rules/decide.ts';
-import { type Attempt, changesBetween, type Page, type Plan, type SessionState } from './rules/page.ts';
-import { isRefusal, NEVER, wokeUp } from './rules/retry.ts';
-
-/** The inside of a session: what only this page knows, and the handles that act on browser and network. */
-export interface Core extends Page, AttemptContext {
-  readonly events: ReturnType<typeof createEvents>;
-  readonly pageWatch: ReturnType<typeof watchPage>;
-  /** Log with the host's logger, if there is one. */
-  log(what: unknown): void;
-  /** What `state` returns; absent before the first decision. */
-  state?: SessionState;
-  attempt: (Attempt & { readonly controller: AbortController }) | undefined;
-  /** Host calls that wait for the first consent, in order. */
-  readonly waitingCalls: ((error?: TokenError) => void)[];
-  /** Resolves when the last attempt has ended, with its error if it failed. */
-  lastAttempt: Promise<TokenError | undefined>;
-}
+import type { TokenError } from '../token/errors.ts';
+import { runAttempt } from './attempt.ts';
+import { isPageVisible } from './browser/lifecycle.ts';
+import { type Core, decideNow, publish, reportError } from './core.ts';
+import type { Outcome } from './rules/attempt-changes.ts';
+import { attemptError, type Decision, isActive } from './rules/decide.ts';
+import { isRefusal, NEVER, type Plan, wokeUp } from './rules/retry.ts';
+import { eventsFor } from './rules/session-events.ts';
 
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
 const WAKE_SPREAD_MS = 2_000;
 
 /** A page that was hidden for no longer than this has missed no message, and a page after `pagehide` may still be ending, ms. */
 const SHORT_ABSENCE_MS = 2_000;
-
-/** Change what only this page knows. */
-export function setPage(core: Page, change: Partial<Page>): void {
-  Object.assign(core, change);
-}
 
 /**
  * Notice that the page has been hidden or shown: a webview may do either without an event. A page may also stay after `pagehide`, for
@@ -66,10 +46,6 @@ function wasAbsent({ hiddenAt, now }: Core): boolean {
   return hiddenAt > 0 && Math.abs(now() - hiddenAt) > SHORT_ABSENCE_MS;
 }
 
-export function decideNow(core: Core, isExplicit?: boolean): Decision {
-  return decide(core.records.view, core, core.now(), isExplicit);
-}
-
 /**
  * Call `decide` and carry out the result.
  *
@@ -86,11 +62,11 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
   const { due, isSettled } = decision;
   if (due) startAttempt(core, due);
   const isAwaited = core.callers > 0 && decision.isTokenExpected;
-  core.pageWatch.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
+  core.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
   if (isSettled) {
-    const changes = changesBetween(core.emitted, core, decision);
-    core.emitted = changes.emitted;
-    for (const [event, payload] of changes.events) events.emit(event, payload);
+    const due = eventsFor(core, decision);
+    core.emitted = due.emitted;
+    for (const [event, payload] of due.events) events.emit(event, payload);
   }
   publish(core);
   events.emit('reconciled');
@@ -98,51 +74,15 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
   voided?.controller.abort();
 }
 
-/** Show the state if anything in it has changed. Another token is always accompanied by another state. */
-export function publish(core: Core): Decision {
-  const decision = decideNow(core);
-  const { state } = decision;
-  const before = core.state;
-  const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
-  if (before && state.lastError === before.lastError && isSame(state, before)) return decision;
-  // Before the log, because a logger may read the state, which would be published and logged again.
-  core.state = Object.freeze(state);
-  Object.freeze(state.next);
-  if (!isSame(state.next, before?.next)) core.log(state.next);
-  core.events.emit('change');
-  return decision;
-}
-
 /**
- * Publish what the page may see now, for a page that asks. A timer may be late, throttled or off, so this also starts what is due.
+ * Bring up to date what a page sees that asks now. A timer may be late, throttled or off, so this also starts what is due.
  */
-export function publishNow(core: Core): Decision {
+export function catchUp(core: Core): Decision {
   noticeVisibility(core);
   const decision = publish(core);
   const isLate = decision.due || decision.token !== core.emitted.token;
   if (decision.isSettled && isLate) queueMicrotask(() => reconcile(core));
   return decision;
-}
-
-/** Why there is no token now. */
-export function noToken(core: Core): TokenError {
-  const decision = decideNow(core);
-  const why = whyNoToken(decision, core);
-  return typeof why === 'string' ? new TokenError(why, explain?.noToken(why, decision, core)) : why;
-}
-
-/**
- * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
- *
- * @param isEmitted  false to emit no event, because the first failure of this series was emitted.
- */
-export function reportError(core: Core, error: TokenError, isEmitted = true): void {
-  if (core.isClosed) return;
-  core.lastError = error;
-  core.log(error);
-  if (isEmitted) core.events.emit('error', error);
-  // The development build warns about it.
-  if (explain) core.events.emit('failure', error);
 }
 
 /** Start an attempt. */
@@ -158,24 +98,29 @@ function startAttempt(core: Core, plan: Plan): void {
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
       // Aborted: the attempt is void or the page was left, so its failure counts for nobody.
-      const counted: Outcome = signal.aborted ? {} : outcome;
-      noteOutcome(core, plan, counted);
+      const error = signal.aborted ? undefined : noteOutcome(core, plan, outcome);
       reconcile(core);
-      return counted.error;
+      return error;
     })
     // After a time-out, the request is still running.
     .finally(() => controller.abort());
 }
 
-/** Note how an attempt of this page has ended. Emit each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(core: Core, plan: Plan, { error, otherLeaseId, isNobody }: Outcome): void {
-  core.otherLeaseId = otherLeaseId;
-  if (isNobody) core.provideResult = 'nobody';
-  if (!error) return;
+/**
+ * Note how an attempt of this page has ended; returns its error. Emit each refusal of the service, and the first of all other failures
+ * in a series.
+ */
+function noteOutcome(core: Core, plan: Plan, outcome: Outcome): TokenError | undefined {
+  const { kind } = outcome;
+  core.otherLeaseId = kind === 'leased' ? outcome.leaseId : undefined;
+  if (kind === 'nobody') core.provideResult = kind;
+  if (kind !== 'failed') return undefined;
+  const { error } = outcome;
   const isEmitted = isRefusal(plan, error) || !attemptError(core);
-  if (plan.kind === 'provide') core.provideResult = 'failed';
+  if (plan.kind === 'provide') core.provideResult = kind;
   // Last, because a logger may supply another set.
   reportError(core, error, isEmitted);
+  return error;
 }
 
 /** Read the stored record again, then reconcile. */
@@ -208,7 +153,7 @@ export function wake(core: Core): void {
   void readAgain(core);
   const soon = wokeUp(now + Math.random() * WAKE_SPREAD_MS);
   const record = records.latest();
-  if (soon(record) !== record) void records.change(soon).then(() => reconcile(core));
+  if (soon(record) !== record) void records.update(soon).then(() => reconcile(core));
 }
 
 /** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */

@@ -8,23 +8,16 @@
  * the page.
  */
 
-import { TokenError } from '../token/errors.ts';
-import { ignoreFailure, withTimeout } from './async.ts';
+import { ignoreFailure, TokenError } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
-import type { Cause, View } from './rules/page.ts';
-import {
-  type Change,
-  changed,
-  emptyRecord,
-  erased,
-  isSameSet,
-  parseRecord,
-  type SessionRecord,
-} from './rules/record.ts';
+import { erased } from './rules/host-changes.ts';
+import type { Cause, View } from './rules/page-state.ts';
+import { applied, type Change, emptyRecord, isSameSet, parseRecord, type SessionRecord } from './rules/record.ts';
+import { withTimeout } from './timeout.ts';
 
 /** Time limit of each operation, and of opening the store and the first read together, ms. */
-export const STORE_MS = 1_500;
+const STORE_MS = 1_500;
 
 /** What the record asks and tells the session. */
 export interface RecordOwner {
@@ -38,9 +31,9 @@ export interface RecordOwner {
 
 export type ShownRecord = ReturnType<typeof createShownRecord>;
 
-/** Limit the time of an operation on a store. The host's store may also throw instead of rejecting. */
-function limited(work: () => Promise<unknown>): Promise<unknown> {
-  return withTimeout(STORE_MS, (async () => work())(), 'the store');
+/** Limit the time of an operation on a store. */
+export function limited<T>(work: () => Promise<T>): Promise<T> {
+  return withTimeout(STORE_MS, work, 'the store');
 }
 
 /**
@@ -53,72 +46,54 @@ function createAccess(given: Store, replacement: () => unknown, onFailure: (caus
   let last: Promise<unknown> = Promise.resolve();
   /** How often the page has lost track of the store. */
   let absences = 0;
-  const run = async (work: (place: Store) => Promise<void>): Promise<void> => {
+  const run = async <T>(work: (place: Store) => Promise<T>): Promise<T> => {
     try {
-      await limited(() => work(store));
+      return await limited(() => work(store));
     } catch (cause) {
       // Memory fails only through a fault of this code.
       if (store !== given) throw cause;
       ignoreFailure(() => given.close?.());
       store = memoryStore(replacement());
       onFailure(cause);
-      await work(store);
+      return work(store);
     }
   };
   return {
     get store() {
       return store;
     },
-    loseTrack: () => void absences++,
     /** Resolve when all operations so far have ended. */
     idle: () => last,
-    /** Resolves with whether the page has lost track since the operation began, so that its result may be out of date. */
-    use(work: (place: Store) => Promise<void>): Promise<boolean> {
-      const done = last.then(async () => {
-        const before = absences;
-        await run(work);
-        return absences > before;
-      });
+    loseTrack: () => void absences++,
+    isCurrent: (at: number) => at === absences,
+    /** Resolves with the result, and with how often the page had lost track when the operation began. */
+    use<T>(work: (place: Store) => Promise<T>): Promise<readonly [at: number, result: T]> {
+      const done = last.then(async () => [absences, await run(work)] as const);
       last = done;
       return done;
     },
   };
 }
 
-/** Change what a store holds. A store that ends without calling `change` has failed. */
-async function updateIn(place: Store, change: (stored: unknown) => unknown): Promise<void> {
-  const calls: unknown[] = [];
-  await place.update((stored) => {
-    calls.push(stored);
-    return change(stored);
-  });
-  if (!calls.length) throw new TypeError(explain?.notCalled);
-}
-
 /**
- * Change the stored record.
+ * Change the record in a store; erase it if the result is undefined. A store that ends without calling `change` has failed.
  *
- * @param mayWrite  consent may be withdrawn while the change waits for its turn.
  * @returns what was stored before and after: the same if nothing has changed.
  */
-async function changeStored(
-  access: ReturnType<typeof createAccess>,
+async function updateIn<T extends SessionRecord | undefined>(
+  place: Store,
   parse: (stored: unknown) => SessionRecord,
-  by: Change,
-  mayWrite: () => boolean,
+  change: (record: SessionRecord) => SessionRecord | T,
 ) {
-  const empty = parse(undefined);
-  const result = { before: empty, after: empty };
-  const isOutdated = await access.use((place) =>
-    updateIn(place, (stored) => {
-      // A late call of a store that has been replaced changes nothing.
-      if (place !== access.store || !mayWrite()) return stored;
-      result.before = parse(stored);
-      result.after = changed(result.before, by);
-      return result.after === result.before ? stored : result.after;
-    }),
-  );
-  return { ...result, isOutdated };
+  let found: { readonly before: SessionRecord; readonly after: SessionRecord | T } | undefined;
+  await place.update((stored) => {
+    const before = parse(stored);
+    const after = change(before);
+    found = { before, after };
+    return after === before ? stored : after;
+  });
+  if (!found) throw new TypeError(explain?.notCalled);
+  return found;
 }
 
 /**
@@ -128,16 +103,14 @@ async function changeStored(
  *   does not answer in time may hold one.
  */
 async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
-  const holdsSet = (stored: unknown) => !!parseRecord(stored, baseUrl).set;
+  const parse = (stored: unknown) => parseRecord(stored, baseUrl);
   let isOver = false;
-  const erase = () =>
-    updateIn(given, (stored) => {
-      const found = parseRecord(stored, baseUrl);
-      // A late call must not erase what another tab has written since. The tombstone of an opt-out stays.
-      if (isOver || !found.set) return stored;
-      return found.optedOut ? erased(found) : undefined;
-    });
-  const isErased = await limited(erase)
+  // A late call must not erase what another tab has written since. The tombstone of an opt-out stays.
+  const erase = (record: SessionRecord) => {
+    if (isOver || !record.set) return record;
+    return record.optedOut ? erased(record) : undefined;
+  };
+  const isErased = await limited(() => updateIn(given, parse, erase))
     .finally(() => {
       isOver = true;
     })
@@ -145,7 +118,7 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
       () => true,
       () =>
         limited(() => given.read()).then(
-          (stored) => !holdsSet(stored),
+          (stored) => !parse(stored).set,
           (error) => !(error instanceof TokenError),
         ),
     );
@@ -161,64 +134,61 @@ function parseSeen(stored: unknown, baseUrl: string, lastSeen: SessionRecord | u
   const record = parseRecord(stored, baseUrl);
   const { retry } = lastSeen ?? {};
   const isLost = !record.retry && lastSeen && isSameSet(record, lastSeen);
-  return isLost && retry ? changed(record, (found) => ({ ...found, retry })) : record;
+  return isLost && retry ? applied(record, (found) => ({ ...found, retry })) : record;
 }
 
 /** Create the shown record of a session. */
 export function createShownRecord(baseUrl: string, given: Store, owner: RecordOwner) {
   const empty = emptyRecord(baseUrl);
-  /** The record last seen, and whether the page has looked at the store since it last lost track of it. */
   let lastSeen: SessionRecord | undefined;
-  let isCurrent = false;
+  /** How often the page had lost track of the store when it saw that record. */
+  let seenAt = -1;
   let onTheWay: readonly Change[] = [];
   /** One read that waits for its turn is enough for any number of messages. */
   let queuedRead: Promise<void> | undefined;
   /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
   let erasing: Promise<boolean> | undefined;
+  const isCurrent = (): boolean => access.isCurrent(seenAt);
   // Until a page that was away has looked again, its user may have logged out in another tab.
-  const access = createAccess(given, () => lastSeen && (isCurrent ? lastSeen : erased(lastSeen)), owner.onFailure);
+  const access = createAccess(given, () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
-  const latest = () => onTheWay.reduce(changed, lastSeen ?? empty);
+  const latest = () => onTheWay.reduce(applied, lastSeen ?? empty);
   const parse = (stored: unknown) => parseSeen(stored, baseUrl, lastSeen);
-  // Without a cause, another tab wrote the record.
-  const see = (record: SessionRecord, isOutdated: boolean, cause?: Cause) => {
+  const see = (record: SessionRecord, at: number, cause?: Cause) => {
     const before = lastSeen;
     lastSeen = record;
-    isCurrent ||= !isOutdated;
+    seenAt = Math.max(seenAt, at);
+    // Without a cause, another tab wrote the record.
     owner.onSeen(before ?? empty, record, cause ?? (before ? 'tab' : 'load'), !before);
   };
-  const read = async (): Promise<void> => {
-    let stored: unknown;
-    const isOutdated = await access.use(async (place) => {
-      queuedRead = undefined;
-      stored = await place.read();
-    });
-    see(parse(stored), isOutdated);
+  const read = (place: Store) => {
+    queuedRead = undefined;
+    return place.read();
   };
 
   return {
     /** What the page may show: an empty record while it is unknown. */
     get view(): View {
       const kind = access.store.kind ?? 'custom';
-      return { record: isCurrent ? latest() : empty, isSettled: isCurrent && !onTheWay.length, kind };
+      return { record: isCurrent() ? latest() : empty, isSettled: isCurrent() && !onTheWay.length, kind };
     },
     latest,
     idle: access.idle,
     isConfirmed: async () => (await erasing) !== false,
-    loseTrack: () => {
-      isCurrent = false;
-      access.loseTrack();
-    },
+    loseTrack: access.loseTrack,
     release: () => ignoreFailure(() => access.store.close?.()),
-    read: (): Promise<void> => (queuedRead ??= read()),
+    read: (): Promise<void> => (queuedRead ??= access.use(read).then(([at, stored]) => see(parse(stored), at))),
     /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
-    async change(by: Change, cause?: Cause, isErasure?: boolean) {
+    async update(change: Change, cause?: Cause, isErasure?: boolean) {
       const isHost = cause === 'set';
       const mayWrite = () => owner.mayWrite(isErasure);
-      if (isHost) onTheWay = [...onTheWay, by];
-      const { before, after, isOutdated } = await changeStored(access, parse, by, mayWrite);
+      if (isHost) onTheWay = [...onTheWay, change];
+      const [at, { before, after }] = await access.use((place) =>
+        // A late call of a store that has been replaced changes nothing.
+        updateIn(place, parse, (record) => (place === access.store && mayWrite() ? applied(record, change) : record)),
+      );
       if (isHost) onTheWay = onTheWay.slice(1);
-      if (mayWrite()) see(after, isOutdated, after === before ? undefined : cause);
+      if (mayWrite()) see(after, at, after === before ? undefined : cause);
       if (isHost && access.store !== given)
         erasing ??= eraseFailed(given, baseUrl).finally(() => void (erasing = undefined));
       return { before, after };

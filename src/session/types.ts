@@ -2,7 +2,9 @@
 
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
-import type { EventName, NeedReason, SessionEvents, SessionState } from './rules/page.ts';
+import type { NeedReason } from './rules/retry.ts';
+import type { EventName, SessionEvents } from './rules/session-events.ts';
+import type { SessionState } from './rules/state.ts';
 
 /** What `provide` receives. */
 export interface ProvideRequest {

@@ -5,7 +5,7 @@
  * that value cannot be a token, key, secret or DII.
  */
 
-import { expectedGot } from './errors.ts';
+import { expectedGot, ignoreFailure } from './errors.ts';
 
 /** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -22,8 +22,11 @@ export function throwIf(fault: string | false | undefined): void {
  * @param given  anything; null and undefined have no members.
  * @example ownMembers(options).user // undefined, even if Object.prototype.user exists
  */
-export function ownMembers<T = Record<string, unknown>>(given: unknown): T {
-  return { __proto__: null, ...(given as object) } as T;
+export function ownMembers<T extends object>(given: T): T;
+export function ownMembers<T extends object>(given: T | undefined): Partial<T>;
+export function ownMembers(given: unknown): Readonly<Record<string, unknown>>;
+export function ownMembers(given: unknown): unknown {
+  return { __proto__: null, ...(given as object) };
 }
 
 /**
@@ -116,7 +119,7 @@ export function isLoopback(hostname: string): boolean {
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: typeof addressFault): string {
-  const url = urlOf(value);
+  const url = typeof value === 'string' ? ignoreFailure(() => new URL(value)) : undefined;
   const isHttp = url?.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
   const isSchemePermitted = url?.protocol === 'https:' || isHttp;
   throwIf(faultOf?.(value, url, isSchemePermitted));
@@ -125,15 +128,6 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: 
   const given = url?.href.replace(/[?#]+$/, '');
   if (!isSchemePermitted || address !== given) throw new TypeError('baseUrl: expected an absolute https URL');
   return `${address}`.replace(/\/+$/, '');
-}
-
-/** Parse a string that is an absolute URL; undefined for anything else. */
-function urlOf(value: unknown): URL | undefined {
-  try {
-    return typeof value === 'string' ? new URL(value) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

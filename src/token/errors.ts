@@ -83,3 +83,14 @@ export function isTokenError(e: unknown): e is TokenError {
 export function expectedGot(name: string, expected: string, got: unknown): string {
   return `${name}: expected ${expected}, got ${got}`;
 }
+
+/** Do `work` now. If it throws, return undefined; if it returns a promise, ignore its rejection. */
+export function ignoreFailure<T>(work: () => T): T | undefined {
+  try {
+    const result = work();
+    Promise.resolve(result).catch(() => {});
+    return result;
+  } catch {
+    return undefined;
+  }
+}

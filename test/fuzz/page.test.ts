@@ -12,7 +12,7 @@ import { connectWebview } from '../../src/page/webview.ts';
 import { refreshSet } from '../../src/session/browser/refresh-request.ts';
 import { createSession, isTokenError, memoryStore, type Session } from '../../src/session/index.ts';
 import { decide } from '../../src/session/rules/decide.ts';
-import type { Page } from '../../src/session/rules/page.ts';
+import type { PageState } from '../../src/session/rules/page-state.ts';
 import { parseRecord } from '../../src/session/rules/record.ts';
 import {
   BASE_URL,
@@ -148,7 +148,7 @@ describe('the rules', () => {
       const record = parseRecord(stored, BASE_URL);
       const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0 };
       const view = { record, isSettled: true, kind: 'indexeddb' };
-      const { state, wakeAt, token } = decide(view, page as Page, NOW);
+      const { state, wakeAt, token } = decide(view, page as PageState, NOW);
       expect(PHASES).toContain(state.phase);
       expect(wakeAt).not.toBeNaN();
       expect(['string', 'undefined']).toContain(typeof token);
@@ -179,8 +179,9 @@ describe('a refresh', () => {
     const fetch = async () => new Response(text, { status, headers });
     const signal = new AbortController().signal;
     try {
-      const { result } = await refreshSet(BASE_URL, fetch, set, signal);
-      if (result !== 'ended' && result !== 'optout') expect(typeof result?.advertisingToken).toBe('string');
+      const outcome = await refreshSet(BASE_URL, fetch, set, signal);
+      const answer = outcome.kind === 'answered' ? outcome.answer : undefined;
+      if (answer !== 'ended' && answer !== 'optout') expect(typeof answer?.advertisingToken).toBe('string');
     } catch (error) {
       if (!isTokenError(error)) throw error;
       expect(['http_status', 'malformed_response', 'decrypt_failed', 'network']).toContain(error.code);

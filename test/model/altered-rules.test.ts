@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import type { Decision } from '../../src/session/rules/decide.ts';
-import type { View } from '../../src/session/rules/page.ts';
+import type { View } from '../../src/session/rules/page-state.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
@@ -19,12 +19,12 @@ const SEED = 5;
 
 /** A session that never emits an event, or that event with one detail: its cause, or the token that expired. */
 const without = (event: string, detail?: string): AlteredRule =>
-  alterModule('pageRules', ({ changesBetween }) => ({
-    changesBetween: (...given) => {
-      const changes = changesBetween(...given);
-      const isLeftOut = ([name, payload]: (typeof changes.events)[number]) =>
+  alterModule('sessionEvents', ({ eventsFor }) => ({
+    eventsFor: (...given) => {
+      const due = eventsFor(...given);
+      const isLeftOut = ([name, payload]: (typeof due.events)[number]) =>
         name === event && (!detail || Object.values(payload).includes(detail));
-      return { ...changes, events: changes.events.filter((one) => !isLeftOut(one)) };
+      return { ...due, events: due.events.filter((one) => !isLeftOut(one)) };
     },
   }));
 
@@ -41,13 +41,18 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts whatever was done since the question',
     'again',
-    alterModule('retry', () => ({ attemptEnded: (_, outcome) => outcome ?? ((record) => record) })),
+    alterModule('attemptChanges', ({ attemptEnded }) => ({
+      attemptEnded:
+        (sent, ...outcome) =>
+        (record) =>
+          attemptEnded({ ...record, lease: sent.lease }, ...outcome)(record),
+    })),
     /shows a token/,
   ],
   [
     'a tab that takes the lease does not look whether another was faster',
     'close',
-    alterModule('retry', ({ attemptClaimed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed }) => ({
       attemptClaimed:
         (_, ...attempt) =>
         (record) =>
@@ -58,7 +63,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a lease keeps nobody out',
     'close',
-    alterModule('retry', ({ attemptClaimed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed }) => ({
       attemptClaimed:
         (...attempt) =>
         (record) =>
@@ -69,7 +74,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'the lease of a refresh does not keep `provide` out',
     'close',
-    alterModule('retry', ({ attemptClaimed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed }) => ({
       attemptClaimed: (asked, plan, lease) => (record) =>
         attemptClaimed(asked, plan, lease)(plan.kind === 'provide' ? { ...record, lease: undefined } : record),
     })),
@@ -101,10 +106,11 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an attempt of a tab that was left counts',
     'leaving',
-    alterModule('retry', ({ attemptClaimed, attemptFailed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed, attemptEnded }) => ({
       attemptClaimed: (asked, plan, lease) => (record) => {
         const claimed = attemptClaimed(asked, plan, lease)(record);
-        const { retry } = attemptFailed(plan, new TokenError('network'), () => 0, lease.at)(record);
+        const failed = { kind: 'failed', error: new TokenError('network') } as const;
+        const { retry } = attemptEnded(record, plan, failed, undefined, () => 0, lease.at)(record);
         return claimed === record ? record : { ...claimed, retry };
       },
     })),
@@ -124,7 +130,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an attempt starts from what the page remembers, not from what is stored',
     'wild',
-    alterModule('retry', ({ attemptClaimed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed }) => ({
       attemptClaimed:
         (asked, ...attempt) =>
         (record) =>
@@ -135,7 +141,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'the next action forgets an opt-out',
     'wild',
-    alterModule('record', ({ setByHost, loggedOut }) => ({
+    alterModule('hostChanges', ({ setByHost, loggedOut }) => ({
       setByHost: (set, now) => (record) => setByHost(set, now)({ ...record, optedOut: undefined }),
       loggedOut: (now, forget) => (record) => loggedOut(now, forget)({ ...record, optedOut: undefined }),
     })),
@@ -156,13 +162,13 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'the withdrawal of consent erases nothing',
     'wild',
-    alterModule('record', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
+    alterModule('hostChanges', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
     /without consent|superseded by forget|not erased|writes personal data/,
   ],
   [
     'closing leaves alone what waits for consent',
     'close',
-    alterModule('consent', ({ releaseCalls }) => ({
+    alterModule('commit', ({ releaseCalls }) => ({
       releaseCalls: (core, error) => (core.isClosed ? undefined : releaseCalls(core, error)),
     })),
     /has not settled/,
@@ -197,7 +203,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts for another generation of the same set',
     'again',
-    alterModule('retry', ({ attemptEnded }) => ({
+    alterModule('attemptChanges', ({ attemptEnded }) => ({
       attemptEnded:
         (sent, ...outcome) =>
         (record) =>
@@ -249,8 +255,9 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a slow store is waited for without a limit',
     'absence',
-    alterModule('async', ({ withTimeout }) => ({
-      withTimeout: (ms, work, what, signal) => (what === 'the store' ? work : withTimeout(ms, work, what, signal)),
+    alterModule('timeout', ({ withTimeout }) => ({
+      withTimeout: async (ms, work, what, signal) =>
+        what === 'the store' ? work() : withTimeout(ms, work, what, signal),
     })),
     /ready has not settled in time/,
     { storage: 'sluggish' },
@@ -274,11 +281,11 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the past is believed',
     'wild',
-    alterModule('retry', ({ attemptAnswered }) => ({
-      attemptAnswered: (sent, plan, found, user, pause, now) => (record) => {
-        const after = attemptAnswered(sent, plan, found, user, pause, now)(record);
-        const { dateMs } = found;
-        return after.set && after !== record && dateMs ? { ...after, offsetMs: dateMs - now } : after;
+    alterModule('attemptChanges', ({ attemptEnded }) => ({
+      attemptEnded: (sent, plan, outcome, user, pause, now) => (record) => {
+        const after = attemptEnded(sent, plan, outcome, user, pause, now)(record);
+        const dateMs = outcome.kind === 'answered' ? outcome.dateMs : undefined;
+        return after.set !== record.set && after.set && dateMs ? { ...after, offsetMs: dateMs - now } : after;
       },
     })),
     /shows a token \d+ ms after its end|is not refreshed although it is due/,
@@ -287,11 +294,11 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a `Date` of the future is applied the wrong way round',
     'wild',
-    alterModule('retry', ({ attemptAnswered }) => ({
-      attemptAnswered: (sent, plan, found, user, pause, now) => (record) => {
-        const after = attemptAnswered(sent, plan, found, user, pause, now)(record);
-        const { dateMs } = found;
-        return after.set && after !== record && dateMs ? { ...after, offsetMs: now - dateMs } : after;
+    alterModule('attemptChanges', ({ attemptEnded }) => ({
+      attemptEnded: (sent, plan, outcome, user, pause, now) => (record) => {
+        const after = attemptEnded(sent, plan, outcome, user, pause, now)(record);
+        const dateMs = outcome.kind === 'answered' ? outcome.dateMs : undefined;
+        return after.set !== record.set && after.set && dateMs ? { ...after, offsetMs: now - dateMs } : after;
       },
     })),
     /shows a token \d+ ms after its end|is not refreshed although it is due|attempts within five minutes/,
@@ -300,7 +307,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a logout while consent is refused is rejected',
     'wild',
-    alterModule('consent', ({ commitErasure }) => ({
+    alterModule('commit', ({ commitErasure }) => ({
       commitErasure: async (core, change) => {
         if (core.consent === false) throw new TokenError('no_consent');
         return commitErasure(core, change);
@@ -322,7 +329,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a sign-in does not end the former set',
     'wild',
-    alterModule('record', () => ({ signedIn: () => (record) => record })),
+    alterModule('hostChanges', () => ({ signedIn: () => (record) => record })),
     /superseded by clear/,
   ],
   [
@@ -335,14 +342,14 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a page that is rendered for another user ends nothing',
     'wild',
-    alterModule('record', () => ({ othersEnded: () => (record) => record })),
+    alterModule('hostChanges', () => ({ othersEnded: () => (record) => record })),
     /superseded by clear|no token, though set/,
     { hasLabels: true },
   ],
   [
     'a set that is rendered into a page counts whenever it ends',
     'close',
-    alterModule('record', ({ renderedWith }) => ({
+    alterModule('hostChanges', ({ renderedWith }) => ({
       renderedWith:
         (...rendered) =>
         (record) =>
@@ -353,7 +360,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a lease ends by the time limit of another tab',
     'again',
-    alterModule('retry', ({ attemptClaimed }) => ({
+    alterModule('attemptChanges', ({ attemptClaimed }) => ({
       attemptClaimed: (asked, plan, lease) => (record) =>
         attemptClaimed(asked, plan, lease)({ ...record, lease: record.lease && { ...record.lease, ms: lease.ms } }),
     })),

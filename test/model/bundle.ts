@@ -7,15 +7,18 @@
 
 import { resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import * as async from '../../src/session/async.ts';
 import * as tabs from '../../src/session/browser/tabs.ts';
+import * as commit from '../../src/session/commit.ts';
 import * as consent from '../../src/session/consent.ts';
 import * as reconcile from '../../src/session/reconcile.ts';
+import * as attemptChanges from '../../src/session/rules/attempt-changes.ts';
 import * as decide from '../../src/session/rules/decide.ts';
-import * as pageRules from '../../src/session/rules/page.ts';
+import * as hostChanges from '../../src/session/rules/host-changes.ts';
 import * as record from '../../src/session/rules/record.ts';
 import * as retry from '../../src/session/rules/retry.ts';
+import * as sessionEvents from '../../src/session/rules/session-events.ts';
 import * as shownRecord from '../../src/session/shown-record.ts';
+import * as timeout from '../../src/session/timeout.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
@@ -51,12 +54,15 @@ export interface AlteredRule {
 
 /** Modules whose exports a test may replace. */
 const MODULES = {
-  async: ['async.ts', async],
+  attemptChanges: ['rules/attempt-changes.ts', attemptChanges],
+  commit: ['commit.ts', commit],
+  hostChanges: ['rules/host-changes.ts', hostChanges],
+  sessionEvents: ['rules/session-events.ts', sessionEvents],
+  timeout: ['timeout.ts', timeout],
   tabs: ['browser/tabs.ts', tabs],
   consent: ['consent.ts', consent],
   reconcile: ['reconcile.ts', reconcile],
   decide: ['rules/decide.ts', decide],
-  pageRules: ['rules/page.ts', pageRules],
   record: ['rules/record.ts', record],
   retry: ['rules/retry.ts', retry],
   shownRecord: ['shown-record.ts', shownRecord],

@@ -26,10 +26,10 @@ const refreshing = (at: number, more: Partial<Seen> = {}): Seen => ({
   ...more,
   next: { action: 'refresh', reason: 'in_progress', at },
 });
-const waiting = (reason: 'back_off' | 'refresh_from' | 'other_tab' | 'page', more: Partial<Seen> = {}): Seen => ({
+const waiting = (reason: 'back_off' | 'refresh_from' | 'other_tab' | 'host', more: Partial<Seen> = {}): Seen => ({
   ...BASE,
   ...more,
-  next: { action: reason === 'page' ? 'provide' : 'refresh', reason, at: 99_000 },
+  next: { action: reason === 'host' ? 'signIn' : 'refresh', reason, at: 99_000 },
 });
 const state = (at: number, seen: Seen): Observation => ({ type: 'state', at, state: seen });
 const event = (at: number, name: 'token' | 'optout' | 'expired' | 'needsTokens', detail = ''): Observation => ({
@@ -51,7 +51,7 @@ describe('the recorder', () => {
     ['a failure', waiting('back_off', { failure: FAILURE }), { outcome: 'failed', failure: 'http_status 503' }],
     ['another tab', waiting('other_tab'), { outcome: 'other_tab' }],
     ['an opt-out', { phase: 'optedOut', persistence: 'memory' }, { outcome: 'optout' }],
-    ['the end of the refresh token', waiting('page', { phase: 'ended' }), { outcome: 'ended' }],
+    ['the end of the refresh token', waiting('host', { phase: 'ended' }), { outcome: 'ended' }],
     ['a logout', { phase: 'empty', persistence: 'memory' }, { outcome: 'signed_out' }],
     ['nothing', waiting('back_off'), { outcome: 'unchanged' }],
   ];
@@ -63,7 +63,7 @@ describe('the recorder', () => {
   test('a provide that finds nobody, after an older failure', () => {
     const empty = { phase: 'empty', persistence: 'memory', failure: FAILURE } as const;
     const asking: Seen = { ...empty, next: { action: 'provide', reason: 'in_progress', at: 5 } };
-    const over: Seen = { ...empty, next: { action: 'provide', reason: 'page' } };
+    const over: Seen = { ...empty, next: { action: 'signIn', reason: 'host' } };
     const [attempt] = recorded('attempt', state(1, empty), state(5, asking), state(9, over));
     expect(attempt).toMatchObject({ action: 'provide', outcome: 'nobody', at: 5, until: 9 });
   });
@@ -487,7 +487,7 @@ describe('words', () => {
       { kind: 'attempt', action: 'refresh', at: 0, until: 12, outcome: 'failed', failure: 'timeout' },
       { kind: 'attempt', action: 'provide', at: 0 },
       { kind: 'outage', at: 0, until: 90_000, failure: 'network' },
-      { kind: 'wait', at: 0, action: 'provide', reason: 'page' },
+      { kind: 'wait', at: 0, action: 'signIn', reason: 'host' },
       { kind: 'mark', at: 0, name: 'storage', detail: 'memory' },
     ]);
     expect(entries.map(describeEntry)).toEqual([
@@ -495,7 +495,7 @@ describe('words', () => {
       'Attempt (refresh): failed, timeout, after 12 ms',
       'Attempt (provide): in progress',
       'Outage (network) for 1 min 30 s',
-      'Next: provide (page: the page must call setTokens or signIn)',
+      'Next: signIn (host: the page must call it)',
       'Storage: memory',
     ]);
     expect(reportText([lane([])], 0, { locks: true })).toContain(

@@ -394,7 +394,7 @@ describe('a session by attributes', () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => {});
     await load({ 'data-base-url': BASE_URL, 'data-name': name, ...(value !== undefined && { 'data-debug': value }) });
     await settle();
-    const line = ['tessera', { action: 'provide', reason: 'page' }];
+    const line = ['tessera', { action: 'setTokens', reason: 'host' }];
     if (isPrinted) expect(log.mock.calls).toContainEqual(line);
     else expect(log).not.toHaveBeenCalled();
   });

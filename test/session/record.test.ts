@@ -58,7 +58,7 @@ describe('a damaged record', () => {
     await fixture.settle();
     await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBeUndefined();
-    expect(session.state).toMatchObject({ phase: 'empty', next: { reason: 'page' } });
+    expect(session.state).toMatchObject({ phase: 'empty', next: { reason: 'host' } });
     expect(fixture.sent).toEqual([]);
     expect(provide).not.toHaveBeenCalled();
     expect(await store.read()).toBe(stored);

@@ -245,6 +245,6 @@ describe("with refresh: 'off'", () => {
     await session.ready;
     await fixture.advance(2 * HOUR);
     expect(names(events)).toContain('needsTokens ended');
-    expect(session.state.next).toMatchObject({ reason: 'page' });
+    expect(session.state.next).toMatchObject({ reason: 'host' });
   });
 });

@@ -20,6 +20,8 @@ export interface FunctionLines {
 export interface Module extends SourceFile {
   /** Imports, re-exports and `import()`, including types: the path from `src/` for a local file, otherwise the specifier. */
   readonly imports: readonly string[];
+  /** Those that exist at run time: at least one imported name is not a type. */
+  readonly runtimeImports: readonly string[];
   readonly functions: readonly FunctionLines[];
   readonly reExportsOnly: boolean;
   readonly hasExportAll: boolean;
@@ -37,12 +39,16 @@ export const readModule = ({ path, code }: SourceFile): Module => {
   if (errors.length) throw new SyntaxError(`${path}: ${errors[0]!.message}`);
 
   const imports = new Set<string>();
-  const add = (specifier: string) => {
-    imports.add(specifier.startsWith('.') ? new URL(specifier, `file:///${path}`).pathname.slice(1) : specifier);
+  const runtimeImports = new Set<string>();
+  const add = (specifier: string, isType = false) => {
+    const to = specifier.startsWith('.') ? new URL(specifier, `file:///${path}`).pathname.slice(1) : specifier;
+    imports.add(to);
+    if (!isType) runtimeImports.add(to);
   };
-  for (const { moduleRequest } of module.staticImports) add(moduleRequest.value);
+  for (const { moduleRequest, entries } of module.staticImports)
+    add(moduleRequest.value, entries.length > 0 && entries.every(({ isType }) => isType));
   for (const { entries } of module.staticExports)
-    for (const { moduleRequest } of entries) if (moduleRequest) add(moduleRequest.value);
+    for (const { moduleRequest, isType } of entries) if (moduleRequest) add(moduleRequest.value, isType);
 
   let hasEnum = false;
   let hasNamespace = false;
@@ -55,13 +61,14 @@ export const readModule = ({ path, code }: SourceFile): Module => {
       hasEnum = true;
     },
     ImportExpression: ({ source }) => add(source.type === 'Literal' ? String(source.value) : COMPUTED),
-    TSImportType: ({ source }) => add(source.value),
+    TSImportType: ({ source }) => add(source.value, true),
   }).visit(program);
 
   return {
     path,
     code,
     imports: [...imports],
+    runtimeImports: [...runtimeImports],
     functions: functionsIn(program, code),
     reExportsOnly: program.body.every(
       (node) => node.type === 'ExportAllDeclaration' || (node.type === 'ExportNamedDeclaration' && node.source),
@@ -133,7 +140,7 @@ const SHARED = [
   'session/explain/nearest.ts',
   'session/explain/warnings.ts',
   // For the script tags and the drop-in, which also read properties of the document that named elements can hide.
-  'session/browser/page.ts',
+  'session/browser/lifecycle.ts',
   // These need Node. `database/index.ts` does not: the operator compiles and runs without Node.
   'database/database.ts',
   'database/database-folder.ts',
@@ -197,10 +204,13 @@ export const packageOf = (specifier: string): string =>
         .slice(0, specifier.startsWith('@') ? 2 : 1)
         .join('/');
 
-const eachImport = (modules: readonly Module[], faultOf: (from: string, to: string) => string | false): string[] =>
-  modules.flatMap(({ path, imports }) =>
+const eachImport = (
+  modules: readonly Module[],
+  faultOf: (from: string, to: string, isType: boolean) => string | false,
+): string[] =>
+  modules.flatMap(({ path, imports, runtimeImports }) =>
     imports.flatMap((to) => {
-      const fault = faultOf(path, to);
+      const fault = faultOf(path, to, !runtimeImports.includes(to));
       return fault ? [`${path} imports ${to}: ${fault}`] : [];
     }),
   );
@@ -237,13 +247,14 @@ export const entranceRule: Rule = (modules) =>
   );
 
 /**
- * The rules of a session are pure: they import `token/` and one another. So do the explanations, so that every file may import them.
- * The files around browser interfaces are independent.
+ * The rules of a session are pure: they import `token/` and one another. So do the explanations, except for types, so that every file
+ * may import them. The files around browser interfaces are independent.
  */
 export const sessionRule: Rule = (modules) =>
-  eachImport(modules, (from, to) => {
+  eachImport(modules, (from, to, isType) => {
     const closed = [RULES, EXPLAIN].find((folder) => isUnder(from, folder));
-    if (closed && !isUnder(to, closed) && !isUnder(to, 'token')) return `${closed}/ imports only token/ and itself`;
+    if (closed && !(isType && closed === EXPLAIN) && !isUnder(to, closed) && !isUnder(to, 'token'))
+      return `${closed}/ imports only token/ and itself`;
     return isUnder(from, BROWSER) && isUnder(to, BROWSER) && `files of ${BROWSER}/ do not import each other`;
   });
 

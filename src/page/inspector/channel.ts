@@ -5,14 +5,15 @@
  * Any script of the origin can post here, so a message is checked field by field before any of it is shown.
  */
 
+import type { NextStep, Phase } from '../../session/index.ts';
 import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
 
 /** Longest list of entries that is sent and accepted. */
 const MAX_ENTRIES = 150;
 /** How many other tabs are shown. A tab whose process has ended does not announce that it is gone. */
 const MAX_LANES = 30;
-const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
-const ACTIONS = ['refresh', 'provide', 'expire'];
+const PHASES = { empty: 1, fresh: 1, due: 1, stale: 1, ended: 1, optedOut: 1 } satisfies Record<Phase, 1>;
+const ACTIONS = { refresh: 1, provide: 1, expire: 1, setTokens: 1, signIn: 1 } satisfies Record<NextStep['action'], 1>;
 
 /** The latest instant that `Date` can write. A later one would make the report throw. */
 const MAX_DATE = 8.64e15;
@@ -33,7 +34,6 @@ export function toText(text: string): string {
 type Check = (value: unknown) => boolean;
 
 const isTimeOrNone: Check = (value) => isOptional(value, isTime);
-const isAction: Check = (value) => ACTIONS.includes(value as string);
 
 /** The fields of each kind of entry. Unlisted fields are dropped. */
 const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> = {
@@ -49,11 +49,11 @@ const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> =
   },
   attempt: {
     until: isTimeOrNone,
-    action: isAction,
+    action: isIn(ACTIONS),
     outcome: (value) => isOptional(value, isIn(OUTCOMES)),
     failure: (value) => isOptional(value, isText),
   },
-  wait: { until: isTimeOrNone, plannedAt: isTimeOrNone, action: isAction, reason: isIn(REASONS) },
+  wait: { until: isTimeOrNone, plannedAt: isTimeOrNone, action: isIn(ACTIONS), reason: isIn(REASONS) },
   outage: { until: isTimeOrNone, failure: isText },
   mark: { name: isIn(MARKS), detail: isText },
 };
@@ -76,7 +76,7 @@ export function parseLane(value: unknown): Lane | undefined {
   const { tab, label, phase, persistence, clockOffsetMs, entries } = Object(value) as Record<string, unknown>;
   if (typeof tab !== 'string' || !/^[a-z0-9]{1,12}$/.test(tab) || !isText(label) || !isText(persistence))
     return undefined;
-  if (!PHASES.includes(phase as string) || !isTime(clockOffsetMs)) return undefined;
+  if (!isIn(PHASES)(phase) || !isTime(clockOffsetMs)) return undefined;
   if (!Array.isArray(entries) || entries.length > MAX_ENTRIES) return undefined;
   const parsed = entries.map(parseEntry);
   if (parsed.includes(undefined)) return undefined;

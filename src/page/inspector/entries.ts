@@ -5,7 +5,7 @@
  * All instants are local epoch ms of the tab that recorded them.
  */
 
-import type { Cause, NextReason, Phase } from '../../session/index.ts';
+import type { Cause, NextReason, NextStep, Phase } from '../../session/index.ts';
 
 /** A token set, from the moment at which the tab had it. */
 export interface Generation {
@@ -32,7 +32,7 @@ export interface Attempt {
   readonly id: number;
   readonly at: number;
   readonly until?: number | undefined;
-  readonly action: 'refresh' | 'provide' | 'expire';
+  readonly action: NextStep['action'];
   readonly outcome?: Outcome | undefined;
   /** Error code and HTTP status, if it failed. */
   readonly failure?: string | undefined;
@@ -48,7 +48,7 @@ export interface Wait {
   readonly until?: number | undefined;
   /** When the wait is planned to end. */
   readonly plannedAt?: number | undefined;
-  readonly action: 'refresh' | 'provide' | 'expire';
+  readonly action: NextStep['action'];
   readonly reason: NextReason;
 }
 
@@ -106,7 +106,7 @@ export const REASONS: Readonly<Record<NextReason, string>> = {
   hidden: 'the page is hidden',
   consent: 'consent is not given',
   storage: 'the stored record is read or written',
-  page: 'the page must call setTokens or signIn',
+  host: 'the page must call it',
 };
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {

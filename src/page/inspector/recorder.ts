@@ -136,7 +136,7 @@ function outcomeOf(from: Seen, state: Seen, action: Attempt['action']): Outcome 
   if (state.phase === 'ended' && from.phase !== 'ended') return 'ended';
   if (state.next?.reason === 'other_tab') return 'other_tab';
   if (state.failure && state.failure !== from.failure) return 'failed';
-  return action === 'provide' && state.next?.reason === 'page' ? 'nobody' : 'unchanged';
+  return action === 'provide' && state.next?.reason === 'host' ? 'nobody' : 'unchanged';
 }
 
 /** Tell whether a failure means that the network or the service is down; a refusal does not. */

@@ -42,7 +42,7 @@ export function isMark({ answer }: Claim): boolean {
 
 /** Read what was found, or what a page supplies; undefined if it is malformed. */
 export function claimOf({ from, value }: Found): Claim | undefined {
-  const { status, tessera } = ownMembers<Identity>(value);
+  const { status, tessera } = ownMembers(value as Identity);
   // A server that says `logout` has no identity, so nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;

@@ -9,7 +9,7 @@ import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { explain } from '../explain/entry.ts';
-import type { Found } from '../rules/retry.ts';
+import type { Outcome } from '../rules/attempt-changes.ts';
 
 /** Statuses with which the service ends a refresh token. They arrive in plain text. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
@@ -40,7 +40,7 @@ export async function refreshSet(
   fetch: typeof globalThis.fetch = globalThis.fetch,
   set: TokenSet,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<Outcome> {
   let response: Response | null = null;
   let text: string;
   try {
@@ -62,12 +62,12 @@ export async function refreshSet(
   }
   const { status, headers } = response;
   // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
-  if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
+  if (status >= 300 && status < 500 && ENDED.test(text)) return { kind: 'answered', answer: 'ended' };
   const details = { status, retryAfterMs: retryAfterOf(headers) };
   if (status >= 300) throw new TokenError('http_status', explain?.answered(status, baseUrl), details);
   // Old libraries replace `Date.parse` by a function that returns a Date or null.
   const dateMs = Number(Date.parse(headers.get('date') ?? '')) || undefined;
-  return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
+  return { kind: 'answered', answer: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
 /** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */

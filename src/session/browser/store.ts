@@ -5,7 +5,7 @@
  * the time limits.
  */
 
-import { promisifyRequest, type UseStore } from 'idb-keyval';
+import { promisifyRequest } from 'idb-keyval';
 
 /** A place for one value. Supply your own to use a native preference store, or for tests. */
 export interface Store {
@@ -53,7 +53,7 @@ async function openDatabase(name: string, mayRepair = true): Promise<IDBDatabase
  * The version of the database never changes (the record has its own version), so an old and a new runtime do not block each
  * other. If the database is deleted, the connection closes.
  *
- * Of idb-keyval, `promisifyRequest` and the type of a store function are used. Its `createStore` keeps one connection for the life of
+ * Of idb-keyval, `promisifyRequest` is used. Its `createStore` keeps one connection for the life of
  * the page. This store closes its connection, because an open one blocks deletion of the database and keeps the page out of the
  * back/forward cache, and reopens it when needed, because Safari drops the connections of background pages. Its `update` writes even
  * what is unchanged, cannot erase, and does not commit.
@@ -79,29 +79,29 @@ export function indexedDbStore(name: string): Store {
     return opening;
   };
 
-  const transact: UseStore = async (mode, work) => {
-    const database = await connect();
-    return work(database.transaction(NAME, mode).objectStore(NAME));
-  };
-
   /**
    * Run a transaction; if the connection was lost, repeat it on a new one. A late transaction does not reconnect after `close()`.
    */
-  const table: UseStore = (mode, work) => {
-    const run = transact(mode, work);
-    const used = opening;
-    return run.catch((error) => {
-      if (opening !== used) throw error;
+  const transact = async <T>(
+    mode: IDBTransactionMode,
+    work: (values: IDBObjectStore) => Promise<T>,
+    mayRepeat = true,
+  ): Promise<T> => {
+    const used = connect();
+    try {
+      return await work((await used).transaction(NAME, mode).objectStore(NAME));
+    } catch (error) {
+      if (!mayRepeat || opening !== used) throw error;
       close();
-      return transact(mode, work);
-    });
+      return transact(mode, work, false);
+    }
   };
 
   return {
     kind: 'indexeddb',
     open: connect,
-    read: () => table('readonly', (values) => promisifyRequest(values.get(NAME))),
-    update: (change) => table('readwrite', (values) => updateValue(values, change)),
+    read: () => transact('readonly', (values) => promisifyRequest(values.get(NAME))),
+    update: (change) => transact('readwrite', (values) => updateValue(values, change)),
     close,
   };
 }

@@ -6,7 +6,8 @@
  */
 
 import { ownMembers } from '../../token/checks.ts';
-import { ignoreFailure, withTimeout } from '../async.ts';
+import { ignoreFailure } from '../../token/errors.ts';
+import { withTimeout } from '../timeout.ts';
 
 /** A browser that does not grant or refuse a lock in time has no usable lock, ms. */
 const LOCK_MS = 2_000;
@@ -43,19 +44,17 @@ export function createTabs(name: string, onMessage: () => void) {
      * @returns whether this tab has the lock now.
      */
     takeLock(signal: AbortSignal): Promise<boolean> {
-      const released = new Promise((resolve) => signal.addEventListener('abort', resolve));
-      const answered = new Promise<boolean>((resolve, reject) => {
-        const onAnswer = (lock: unknown) => {
-          resolve(!!lock);
-          return lock && !signal.aborted ? released : undefined;
-        };
-        navigator.locks.request(name, ownMembers({ ifAvailable: true }), onAnswer).catch(reject);
-      });
+      const answered = () =>
+        new Promise<boolean>((resolve, reject) => {
+          const onAnswer = (lock: unknown) => {
+            resolve(!!lock);
+            // The lock is held until the returned promise settles.
+            return lock && !signal.aborted && new Promise((release) => signal.addEventListener('abort', release));
+          };
+          navigator.locks.request(name, ownMembers({ ifAvailable: true }), onAnswer).catch(reject);
+        });
       // Locks are missing or blocked if this fails.
-      return withTimeout(LOCK_MS, answered, 'lock').then(
-        (hasLock) => hasLock === true,
-        () => false,
-      );
+      return withTimeout(LOCK_MS, answered, 'lock').catch(() => false);
     },
   };
 }

@@ -1,8 +1,7 @@
 /** Parses what the page supplies, and names the remedy for the forms that are mistaken for an answer. */
 
-import { expectedGot, TokenError } from '../../token/errors.ts';
+import { expectedGot, ignoreFailure, TokenError } from '../../token/errors.ts';
 import { type Answer, parseAnswer } from '../../token/token-set.ts';
-import { readThrown } from './provide.ts';
 
 /** Return the parser for one of the ways to supply a set; its errors name that way. */
 export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unknown) => Answer {
@@ -11,7 +10,7 @@ export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unkno
       return parseAnswer(input);
     } catch (error) {
       if (!(error instanceof TokenError)) throw error;
-      throw new TokenError(error.code, `${way}: ${readThrown(() => formFault(input)) ?? error.message}`);
+      throw new TokenError(error.code, `${way}: ${ignoreFailure(() => formFault(input)) ?? error.message}`);
     }
   };
 }

@@ -2,34 +2,43 @@
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot, type TokenError } from '../../token/errors.ts';
+import type { EventName } from '../rules/session-events.ts';
+import type { Session } from '../types.ts';
 import { nearest } from './nearest.ts';
 import { watchFailures } from './warnings.ts';
 
-/** Every event. */
-const EVENTS = ['token', 'expired', 'optout', 'needsTokens', 'error'];
+const EVENTS = Object.keys({
+  token: 1,
+  expired: 1,
+  optout: 1,
+  needsTokens: 1,
+  error: 1,
+} satisfies Record<EventName, 1>);
 
-/** The methods that are checked. */
-interface Methods {
-  getToken(options?: { timeoutMs?: number | undefined }): unknown;
-  setTokens(answer: never, options?: object): unknown;
-  clear(options?: { forget?: boolean | undefined }): unknown;
-  signIn(options?: object): unknown;
-  on(event: never, listener: never): unknown;
-  subscribe(listener: never): unknown;
-}
+/** The methods that take arguments, each with the names of its options. */
+const CALLS = {
+  getToken: { timeoutMs: 1 } satisfies OptionsOf<'getToken'>,
+  setTokens: { user: 1 } satisfies OptionsOf<'setTokens', 1>,
+  clear: { forget: 1 } satisfies OptionsOf<'clear'>,
+  signIn: { user: 1 } satisfies OptionsOf<'signIn'>,
+};
+
+/** The names of the options of a method: of its parameter number `N`. */
+type OptionsOf<M extends keyof Session, N extends number = 0> = Session[M] extends (...given: infer Given) => unknown
+  ? Record<keyof NonNullable<Given[N]>, 1>
+  : never;
 
 /**
  * Check the options of a method; null and undefined mean no options.
  *
- * @param known  the names that the method accepts.
  * @throws {TypeError} if they are not an object, or contain an unknown name.
  */
-function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
+function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
   if (given === undefined || given === null) return;
   const path = `${method}: options`;
   if (typeof (given as Event).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
-  throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));
+  throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, Object.keys(CALLS[method]), given));
 }
 
 /**
@@ -37,32 +46,29 @@ function checkCallOptions(method: string, known: readonly string[], given: unkno
  *
  * @param onFailure  listens to every failure of the session.
  */
-export function checkArguments<Session extends Methods>(
-  session: Session,
-  onFailure: (listener: (error: TokenError) => void) => void,
-): Session {
+export function checkArguments(session: Session, onFailure: (listener: (error: TokenError) => void) => void): Session {
   const failures = watchFailures();
   onFailure(failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe } = session;
-  const checked: Methods = {
+  const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe'> = {
     getToken(options) {
-      checkCallOptions('getToken', ['timeoutMs'], options);
+      checkCallOptions('getToken', options);
       throwIf(timeoutFault(options?.timeoutMs));
       return getToken(options);
     },
     setTokens(answer, options) {
-      checkCallOptions('setTokens', ['user'], options);
+      checkCallOptions('setTokens', options);
       return setTokens(answer, options);
     },
     clear(options) {
-      checkCallOptions('clear', ['forget'], options);
+      checkCallOptions('clear', options);
       const { forget } = options ?? {};
       throwIf(forget === undefined ? undefined : typeFault('clear: options.forget', 'boolean', forget));
       return clear(options);
     },
     signIn(options) {
       // The script tag calls it with an option of its own.
-      if (!Object.hasOwn(Object(options), 'isPage')) checkCallOptions('signIn', ['user'], options);
+      if (!Object.hasOwn(Object(options), 'isPageLoad')) checkCallOptions('signIn', options);
       return signIn(options);
     },
     on(event, listener) {

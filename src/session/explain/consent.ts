@@ -4,8 +4,8 @@
  */
 
 import { kindOf } from '../../token/checks.ts';
-import { expectedGot } from '../../token/errors.ts';
-import { classOf, readThrown } from './provide.ts';
+import { expectedGot, ignoreFailure } from '../../token/errors.ts';
+import { classOf } from './provide.ts';
 import { noteThrown } from './warnings.ts';
 
 /**
@@ -14,7 +14,7 @@ import { noteThrown } from './warnings.ts';
  * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; this counts as a refusal'
  */
 export function failureFault(thrown: unknown): string {
-  const name = readThrown(() => classOf(thrown)) ?? 'object';
+  const name = ignoreFailure(() => classOf(thrown)) ?? 'object';
   return noteThrown(`consent: the gate failed with ${name}; this counts as a refusal`, thrown);
 }
 

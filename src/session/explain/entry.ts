@@ -3,7 +3,7 @@
  * code, its status, and a reference to the documentation. Nothing else differs, except that an HTML page from `provide` is
  * `invalid_token_set` there and `provide_failed` here.
  *
- * The folder imports only `token/`, so that every file of the session may import this one.
+ * Except for types, the folder imports only `token/`, so that every file of the session may import this one.
  */
 
 import { addressFault, typeFault } from '../../token/checks.ts';

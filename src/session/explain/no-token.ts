@@ -1,36 +1,14 @@
 /** Why there is no token, in words: the message of the error with which `getToken` and `refresh` reject. */
 
 import { type ErrorCode, TokenError } from '../../token/errors.ts';
-
-/** The part of a decision that explains why there is no token. */
-interface Decided {
-  readonly isForeign: boolean;
-  /** Service time. */
-  readonly at: number;
-  readonly record: {
-    readonly set?: object | undefined;
-    readonly clearedAt: number;
-    readonly user?: string | undefined;
-  };
-  readonly state: {
-    readonly next?: { readonly at?: number | undefined; readonly action: string; readonly reason: string } | undefined;
-  };
-}
-
-/** What the page knows about it. */
-interface Known {
-  readonly consent: boolean | undefined;
-  readonly lastError: TokenError | undefined;
-  readonly provideResult: string | undefined;
-  readonly canProvide: boolean;
-  readonly canRefresh: boolean;
-}
+import type { Decision } from '../rules/decide.ts';
+import type { PageState } from '../rules/page-state.ts';
 
 /** The latest instant that `Date` can represent. */
 const MAX_DATE = 8.64e15;
 
 /** Say why there is no token. `code`: of the error. */
-export function noTokenReason(code: ErrorCode, decision: Decided, page: Known): string {
+export function noTokenReason(code: ErrorCode, decision: Decision, page: PageState): string {
   if (code === 'closed') return 'The session was closed.';
   if (code === 'no_consent') return consentReason(page);
   if (code === 'opted_out') return 'The user has opted out.';
@@ -40,13 +18,13 @@ export function noTokenReason(code: ErrorCode, decision: Decided, page: Known): 
   return missingReason(decision, page);
 }
 
-function consentReason({ consent, lastError }: Known): string {
+function consentReason({ consent, lastError }: PageState): string {
   // The failure of the gate explains why there is no consent.
   if (lastError?.code === 'no_consent') return lastError.message;
   return consent === undefined ? 'The consent gate has not answered yet.' : 'Consent is refused or withdrawn.';
 }
 
-function missingReason({ record, at, state: { next } }: Decided, page: Known): string {
+function missingReason({ record, at, state: { next } }: Decision, page: PageState): string {
   const what = record.set ? 'The advertising token has expired' : 'There is no token set';
   const { action, reason, at: nextAt } = next ?? {};
   if (reason === 'storage') return 'The stored state is not known yet: the store is being read.';
@@ -64,7 +42,7 @@ function missingReason({ record, at, state: { next } }: Decided, page: Known): s
 }
 
 /** Add to a timeout of `getToken` the reason why there was no token. Other errors are returned as they are. */
-export function timedOut(error: TokenError, { lastError }: Known, reason: TokenError): TokenError {
+export function timedOut(error: TokenError, { lastError }: PageState, reason: TokenError): TokenError {
   // The last failure may also be a time-out, of `provide`.
   if (error.code !== 'timeout' || error === lastError) return error;
   return new TokenError('timeout', `${error.message}. ${reason.message}`);

@@ -1,6 +1,8 @@
 /** Checks the names and types of a session's options. */
 
 import { choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import type { Store } from '../browser/store.ts';
+import type { SessionOptions } from '../types.ts';
 
 /** All options, each with its required type; `any` means that it is checked elsewhere. */
 const TYPES = {
@@ -19,7 +21,15 @@ const TYPES = {
   logger: 'any',
   debug: 'any',
   allowInsecure: 'any',
-};
+} satisfies Record<keyof SessionOptions, string>;
+
+const RETRY = { firstMs: 'number', maxMs: 'number' } satisfies Record<
+  keyof NonNullable<SessionOptions['retry']>,
+  string
+>;
+const REFRESH = { auto: 1, off: 1 } satisfies Record<NonNullable<SessionOptions['refresh']>, 1>;
+const STORE = ['read', 'update'] satisfies (keyof Store)[];
+const LOGGER = { debug: 1 } satisfies Record<keyof NonNullable<SessionOptions['logger']>, 1>;
 
 /** Check the names of all members, and the types of those that are present. */
 function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
@@ -43,12 +53,12 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
  *
  * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
  */
-export function checkOptions(given: object): void {
+export function checkOptions(given: SessionOptions): void {
   throwIf(typeFault('options', 'object', given));
   checkMembers('', TYPES, given);
-  const { retry = {}, store, logger, refresh = 'auto' } = given as Record<string, object | undefined>;
-  checkMembers('retry.', { firstMs: 'number', maxMs: 'number' }, retry);
-  checkMethods('store', store, ['read', 'update']);
-  checkMethods('logger', logger, ['debug']);
-  throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
+  const { retry = {}, store, logger, refresh = 'auto' } = given;
+  checkMembers('retry.', RETRY, retry);
+  checkMethods('store', store, STORE);
+  checkMethods('logger', logger, Object.keys(LOGGER));
+  throwIf(choiceFault('refresh', Object.keys(REFRESH), refresh));
 }

@@ -116,15 +116,6 @@ export function classOf(thrown: unknown): string {
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }
 
-/** Read a value that the page's code threw; undefined if reading it throws, as with a revoked proxy or a getter. */
-export function readThrown<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-}
-
 /** Statuses with which a server rejects every request from this page. */
 const REFUSALS: Record<number, string> = {
   403: 'tokenHandler rejects pages on other origins, unless its origins option lists them',

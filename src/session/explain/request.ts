@@ -1,8 +1,8 @@
 /** Explains why a request to the operator failed, as far as a browser lets the page see. */
 
 import { kindOf } from '../../token/checks.ts';
-import type { ErrorCode } from '../../token/errors.ts';
-import { classOf, isCodeFault, readThrown } from './provide.ts';
+import { type ErrorCode, ignoreFailure } from '../../token/errors.ts';
+import { classOf, isCodeFault } from './provide.ts';
 import { isBlocked, noteThrown } from './warnings.ts';
 
 /**
@@ -15,7 +15,7 @@ export function noAnswerReason(baseUrl: string, thrown: unknown, response: unkno
   const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
   const fault = response !== null && responseTypeFault(response);
   if (fault) return what + fault;
-  const own = readThrown(() => ownFault(thrown));
+  const own = ignoreFailure(() => ownFault(thrown));
   return own ? noteThrown(`${what}; ${own}: see the console`, thrown) : what + networkReason(baseUrl);
 }
 

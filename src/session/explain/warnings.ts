@@ -1,6 +1,7 @@
 /** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
 
 import type { TokenError } from '../../token/errors.ts';
+import type { Settings } from '../types.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
@@ -50,15 +51,8 @@ export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }
 
-/** The settings of a session that concern the warnings. */
-interface Watched {
-  readonly baseUrl: string;
-  readonly name: string;
-  readonly store?: unknown;
-}
-
 /** Watch for a page's mistakes while its session is open; returns a function that stops watching. */
-export function watchMistakes({ baseUrl, name, store }: Watched): () => void {
+export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   // Sessions with their own stores may share a name.
   const forget = store ? () => {} : noteName(name);
   const { origin } = new URL(baseUrl);

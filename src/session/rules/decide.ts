@@ -9,9 +9,20 @@
 
 import type { ErrorCode, TokenError } from '../../token/errors.ts';
 import { type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
-import type { NeedReason, NextReason, NextStep, Page, Plan, SessionState, View } from './page.ts';
+import type { PageState, View } from './page-state.ts';
 import { emptyRecord, isOfOtherUser, type RetryState, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, DAY_MS, isLeased, isUsedUp, leaseEnd, NEVER, startOf } from './retry.ts';
+import {
+  currentRetry,
+  DAY_MS,
+  earliestStart,
+  isLeased,
+  isUsedUp,
+  leaseEnd,
+  NEVER,
+  type NeedReason,
+  type Plan,
+} from './retry.ts';
+import type { NextReason, NextStep, SessionState } from './state.ts';
 
 /** What record, page and time say. */
 interface Facts {
@@ -44,11 +55,11 @@ export interface Decision extends Facts {
 }
 
 /** Tell whether the session may use store and network: consent is given, the session is not closed, and the page is not away. */
-export function isActive({ consent, isClosed, isAway }: Page): boolean {
+export function isActive({ consent, isClosed, isAway }: PageState): boolean {
   return consent === true && !isClosed && !isAway;
 }
 
-function factsOf(view: View, page: Page, now: number): Facts {
+function factsOf(view: View, page: PageState, now: number): Facts {
   const isForeign = isOfOtherUser(view.record, page.user);
   const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
   const at = serviceTime(record, now);
@@ -71,7 +82,7 @@ function factsOf(view: View, page: Page, now: number): Facts {
  *
  * @param isExplicit  the page calls `refresh()`.
  */
-export function decide(view: View, page: Page, now: number, isExplicit = false): Decision {
+export function decide(view: View, page: PageState, now: number, isExplicit = false): Decision {
   const facts = factsOf(view, page, now);
   const { record, token, phase, retry, isSettled, otherTabUntil } = facts;
   const { refreshAt, expiresAt, endsAt } = record.set ?? {};
@@ -111,7 +122,7 @@ const EXPECTED: readonly NextReason[] = ['storage', 'in_progress', 'other_tab', 
 /** Why a new set is needed, if one is. */
 function needOf(
   { record: { set }, isForeign, isSettled, phase, retry, at }: Facts,
-  { canProvide, canRefresh, provideResult }: Page,
+  { canProvide, canRefresh, provideResult }: PageState,
   isExplicit: boolean,
 ): NeedReason | undefined {
   if (!isSettled || isForeign) return undefined;
@@ -126,7 +137,7 @@ function needOf(
 /** What the session would attempt if nothing delayed it. */
 function planOf(
   { record: { set }, isSettled, phase }: Facts,
-  { attempt, canProvide, canRefresh, provideResult }: Page,
+  { attempt, canProvide, canRefresh, provideResult }: PageState,
   need: NeedReason | undefined,
   isExplicit: boolean,
 ): Plan | undefined {
@@ -139,9 +150,9 @@ function planOf(
 type Wait = Omit<NextStep, 'action'>;
 
 /** What delays a plan; undefined if it may start now. */
-function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: Page, now: number): Wait | undefined {
+function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: PageState, now: number): Wait | undefined {
   if (otherTabUntil) return { at: otherTabUntil, reason: 'other_tab' };
-  const at = startOf(plan, retry);
+  const at = earliestStart(plan, retry);
   // Not `at > now`: the host's `now` may return NaN, and attempts would follow one another without a pause.
   if (!(at <= now)) return { at, reason: retry?.reason ?? 'back_off' };
   return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
@@ -150,7 +161,7 @@ function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: Page, now: nu
 /** The one next step: what blocks the session comes first, then an attempt, then what time alone brings. */
 function nextOf(
   { record: { set, offsetMs }, isSettled, phase, token }: Facts,
-  { isClosed, canProvide, canRefresh, consent, attempt }: Page,
+  { isClosed, canProvide, canRefresh, consent, attempt }: PageState,
   plan: Plan | undefined,
   wait: Wait | undefined,
 ): NextStep | undefined {
@@ -163,16 +174,16 @@ function nextOf(
   if (set && phase === 'fresh' && canRefresh)
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
   if (set && token) return { at: set.expiresAt - offsetMs, action: 'expire', reason: 'expires' };
-  return { action: 'provide', reason: 'page' };
+  return { action: canProvide ? 'signIn' : 'setTokens', reason: 'host' };
 }
 
 /** The last failure, if an attempt failed: a failure of the store or of the consent gate does not explain a missing token. */
-export function attemptError({ lastError }: Page): TokenError | undefined {
+export function attemptError({ lastError }: PageState): TokenError | undefined {
   return lastError && !['storage_failed', 'no_consent'].includes(lastError.code) ? lastError : undefined;
 }
 
 /** Why there is no token: first what blocks the session, then what the record says, then the failed attempt. */
-export function whyNoToken({ isForeign, record }: Decision, page: Page): ErrorCode | TokenError {
+export function whyNoToken({ isForeign, record }: Decision, page: PageState): ErrorCode | TokenError {
   if (page.isClosed) return 'closed';
   if (!page.consent) return 'no_consent';
   if (isForeign) return 'no_token';

@@ -1,11 +1,7 @@
-/**
- * The stored record, its parser, and every change that the host makes: pure functions from record to record.
- *
- * A change is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places,
- * whatever another tab has written meanwhile. `retry.ts` has the changes of an attempt. No I/O and no clock here.
- */
+/** The stored record and its parser. */
 
 import { ownMembers } from '../../token/checks.ts';
+import { ignoreFailure } from '../../token/errors.ts';
 import type { Held } from '../../token/phase.ts';
 import { readTokenSet, type TokenSet } from '../../token/token-set.ts';
 
@@ -46,7 +42,7 @@ export interface Lease {
   readonly isLocked: boolean;
 }
 
-/** Why an attempt of any tab waits; to add a reason, see CONTRIBUTING.md, "Add a reason why an attempt waits". */
+/** Why an attempt of any tab waits. */
 export type WaitReason = 'back_off' | 'refused' | 'retry_after' | 'woken';
 
 /** When the next attempt may start, and what led to it. */
@@ -64,12 +60,17 @@ export interface RetryState {
   readonly hasWoken: boolean;
 }
 
-/** A change of the record. Returns the same record if there is nothing to change. */
+/**
+ * A change of the record: a pure function. Returns the same record if there is nothing to change.
+ *
+ * It is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places, whatever
+ * another tab has written meanwhile.
+ */
 export type Change = (record: SessionRecord) => SessionRecord;
 
 /** Apply a change. A record has no prototype: a link may set members of `Object.prototype`, which it would inherit. */
-export function changed(record: SessionRecord, by: Change): SessionRecord {
-  const after = by(record);
+export function applied(record: SessionRecord, change: Change): SessionRecord {
+  const after = change(record);
   return after === record ? record : ownMembers(after);
 }
 
@@ -81,85 +82,8 @@ export function emptyRecord(baseUrl: string): SessionRecord {
   return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0, receivedAt: 0, acceptedUntil: 0, clearedAt: 0 });
 }
 
-/**
- * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is incremented, so
- * that pending answers are late. Every other change of the host starts with this; a withdrawal of consent does nothing else.
- */
-export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => ({
-  ...emptyRecord(baseUrl),
-  generation: generation + 1,
-  offsetMs,
-  optedOut,
-});
-
-/** Log out at `now`. Unless `forget`, sets that were rendered into earlier pages stay known. */
-export function loggedOut(now: number, forget = false): Change {
-  return (record) => ({
-    ...erased(record),
-    acceptedUntil: forget ? 0 : record.acceptedUntil,
-    clearedAt: now,
-  });
-}
-
-/** The user has opted out at `now`: as a logout, and a tombstone stays. */
-export function optedOut(now: number): Change {
-  return (record) => ({ ...loggedOut(now)(record), optedOut: true });
-}
-
-/** Log out at `now`, because `user` has signed in. With a label, the record waits for the set of that user. */
-export function signedIn(user: string | undefined, now: number): Change {
-  return (record) => ({ ...loggedOut(now)(record), user });
-}
-
-/**
- * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts
- * it. A set that the service has ended, supplied again for the same user, changes nothing.
- *
- * @param user  the user's hashed label; without it the record belongs to no known user.
- * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
- */
-export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
-  return (record) => {
-    // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
-    if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
-    return {
-      ...erased(record),
-      set,
-      user,
-      optedOut: isFromService ? undefined : record.optedOut,
-      receivedAt: now,
-      acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
-      // Otherwise a service that refuses every user of this browser would be called endlessly.
-      retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
-    };
-  };
-}
-
-/**
- * The page was rendered with `set`. A cached page may supply an old set, so it counts only if it expires later than every set before,
- * or if it is the current one, which has no label yet.
- *
- * @param user  the hashed label of the page, if the site gives labels.
- */
-export function renderedWith(set: TokenSet, now: number, user?: string): Change {
-  return (record) => {
-    const isLater = set.expiresAt > record.acceptedUntil;
-    const isUnlabelled = user && !record.user && isSameTokens(record.set, set);
-    return isLater || isUnlabelled ? setByHost(set, now, user)(record) : record;
-  };
-}
-
-/**
- * The page was rendered for `user`, or `user` has signed in on it: a record of another user, or of no known one, is ended as by a
- * logout.
- *
- * @param user  undefined: nobody is signed in. Only a record with a label is ended then.
- */
-export function othersEnded(user: string | undefined, now: number): Change {
-  return (record) => (record.user === user ? record : signedIn(user, now)(record));
-}
-
-function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
+/** Tell whether two sets are the same. A refresh may keep the tokens and extend the times. */
+export function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
   return (
     one?.refreshToken === other?.refreshToken &&
     one?.advertisingToken === other?.advertisingToken &&
@@ -167,7 +91,7 @@ function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): b
   );
 }
 
-/** Tell whether two records hold the same set, put there by the same action. A refresh may keep the tokens and extend the times. */
+/** Tell whether two records hold the same set, put there by the same action. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
   return one.generation === other.generation && isSameTokens(one.set, other.set);
 }
@@ -201,20 +125,18 @@ function areNumbers(given: object, ...names: string[]): boolean {
  * @returns an empty record if nothing is stored, or nothing that this session can use.
  */
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
-  const empty = emptyRecord(baseUrl);
-  try {
-    const record = ownMembers<SessionRecord>({ ...(stored as object) });
+  const parsed = ignoreFailure(() => {
+    const record = ownMembers<SessionRecord>({ ...(stored as SessionRecord) });
     const set = record.set && readTokenSet(record.set, true);
-    const lease = record.lease && ownMembers<Lease>(record.lease);
-    const retry = record.retry && ownMembers<RetryState>(record.retry);
+    const lease = record.lease && ownMembers(record.lease);
+    const retry = record.retry && ownMembers(record.retry);
     const isSound =
       record.v === 2 &&
       record.baseUrl === baseUrl &&
       areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
       (!lease || areNumbers(lease, 'id', 'at', 'ms')) &&
       (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));
-    return isSound ? ownMembers({ ...record, set, lease, retry }) : empty;
-  } catch {
-    return empty;
-  }
+    return isSound ? ownMembers({ ...record, set, lease, retry }) : undefined;
+  });
+  return parsed ?? emptyRecord(baseUrl);
 }

@@ -1,17 +1,13 @@
 /** Which events follow from a change, in which order; and the outcomes of a refresh, from the answer to the next step. */
 
 import { describe, expect, test } from 'vitest';
-import {
-  changesBetween,
-  type Emitted,
-  type NextStep,
-  type Page,
-  recordChanged,
-  type SessionEvent,
-} from '../../../src/session/rules/page.ts';
-import type { Change, SessionRecord } from '../../../src/session/rules/record.ts';
-import { attemptClaimed, attemptEnded, attemptFailed, type Found } from '../../../src/session/rules/retry.ts';
+import { attemptClaimed, attemptEnded, type Outcome } from '../../../src/session/rules/attempt-changes.ts';
+import { type Emitted, type PageState, pageStateAfter } from '../../../src/session/rules/page-state.ts';
+import type { SessionRecord } from '../../../src/session/rules/record.ts';
+import { eventsFor, type SessionEvent } from '../../../src/session/rules/session-events.ts';
+import type { NextStep } from '../../../src/session/rules/state.ts';
 import type { Phase } from '../../../src/token/phase.ts';
+import type { Answer } from '../../../src/token/token-set.ts';
 import {
   bare,
   DUE,
@@ -28,7 +24,6 @@ import {
   REFRESH,
   REFRESH_AT,
   record,
-  refreshAnswered,
   retry,
   SECOND,
   STALE,
@@ -38,8 +33,8 @@ import {
 type Names = readonly string[];
 
 /** The events of a decision, each as its name and the part of its payload that distinguishes it; and what is known then. */
-function changesOf(given: SessionRecord, onPage: Page, now: number): { events: Names; emitted: Emitted } {
-  const { events, emitted } = changesBetween(onPage.emitted, onPage, decisionOf(given, onPage, now));
+function changesOf(given: SessionRecord, onPage: PageState, now: number): { events: Names; emitted: Emitted } {
+  const { events, emitted } = eventsFor(onPage, decisionOf(given, onPage, now));
   const nameOf = ([name, payload]: SessionEvent) => {
     const { cause, token, reason } = payload as { cause?: string; token?: string; reason?: string };
     return [name, cause ?? token ?? reason].filter(Boolean).join(' ');
@@ -48,7 +43,7 @@ function changesOf(given: SessionRecord, onPage: Page, now: number): { events: N
 }
 
 const announced = { token: 'advertising-1' };
-const opened = (change: Partial<Page> = {}) => page({ emitted: announced, ...change });
+const opened = (change: Partial<PageState> = {}) => page({ emitted: announced, ...change });
 const ended = record({ ended: true });
 const tombstone = bare({ optedOut: true });
 const SET_OF_2 = record({ set: setOf(2) });
@@ -57,7 +52,7 @@ const optedOut = page({ emitted: { optedOut: true } });
 
 test('a `token` event carries the token, its instants and its cause, and nothing secret', () => {
   const onPage = page({ cause: 'refresh' });
-  const { events } = changesBetween({}, onPage, decisionOf(record(), onPage, FRESH));
+  const { events } = eventsFor(onPage, decisionOf(record(), onPage, FRESH));
   const payload = { advertisingToken: 'advertising-1', refreshAt: REFRESH_AT, expiresAt: EXPIRES_AT, cause: 'refresh' };
   expect(events).toEqual([['token', payload]]);
 });
@@ -66,7 +61,7 @@ describe('the events of a decision', () => {
   const asked = page({ canProvide: true });
   const nobody = page({ canProvide: true, provideResult: 'nobody' });
   const failed = page({ canProvide: true, provideResult: 'failed' });
-  test.each<readonly [sentence: string, record: SessionRecord, page: Page, now: number, expected: Names]>([
+  test.each<readonly [sentence: string, record: SessionRecord, page: PageState, now: number, expected: Names]>([
     ['a token is announced with its cause', record(), page({ cause: 'load' }), FRESH, ['token load']],
     ['a token is announced while it is due', record(), page({ cause: 'set' }), DUE, ['token set']],
     ['a token is announced once', record(), opened(), FRESH, []],
@@ -109,14 +104,11 @@ describe('the events of a decision', () => {
 
 const ANSWERED = DUE + SECOND;
 const SET_2 = setOf(2, ANSWERED);
-type Outcome = (sent: SessionRecord) => { readonly change: Change; readonly isFailure: boolean };
-
-const answered =
-  (result: Found['result']): Outcome =>
-  (sent) => ({ change: refreshAnswered(sent, result, undefined, () => MINUTE, ANSWERED), isFailure: false });
-const failed =
-  (status?: number, retryAfterMs?: number): Outcome =>
-  () => ({ change: attemptFailed(REFRESH, failure(status, retryAfterMs), () => MINUTE, ANSWERED), isFailure: true });
+const answered = (answer: Answer | 'ended'): Outcome => ({ kind: 'answered', answer });
+const failed = (status?: number, retryAfterMs?: number): Outcome => ({
+  kind: 'failed',
+  error: failure(status, retryAfterMs),
+});
 
 /** What a listener sees after an outcome. */
 interface Seen {
@@ -127,11 +119,10 @@ interface Seen {
 }
 
 /** Apply an outcome as a session does: claim, outcome, what that changes for the page, decision. */
-function seenAfter(outcome: Outcome, before: SessionRecord, onPage: Page): Seen {
+function seenAfter(outcome: Outcome, before: SessionRecord, onPage: PageState): Seen {
   const sent = deepFreeze(attemptClaimed(before, REFRESH, leaseOf(DUE))(before));
-  const { change, isFailure } = outcome(sent);
-  const after = deepFreeze(attemptEnded(sent, change, isFailure)(sent));
-  const page = { ...onPage, ...recordChanged(onPage, sent, after, 'refresh', false) };
+  const after = deepFreeze(attemptEnded(sent, REFRESH, outcome, undefined, () => MINUTE, ANSWERED)(sent));
+  const page = { ...onPage, ...pageStateAfter(onPage, sent, after, 'refresh', false) };
   const { token, state } = decisionOf(after, page, ANSWERED);
   return { phase: state.phase, token, events: changesOf(after, page, ANSWERED).events, next: state.next! };
 }
@@ -147,7 +138,7 @@ describe('the outcome of a refresh', () => {
     next: refreshes('refresh_from', SET_2.refreshAt),
   };
   const expires: NextStep = { at: EXPIRES_AT, action: 'expire', reason: 'expires' };
-  const asksPage: NextStep = { action: 'provide', reason: 'page' };
+  const asksPage: NextStep = { action: 'setTokens', reason: 'host' };
   const provides: NextStep = { action: 'provide', reason: 'in_progress' };
   const gone = (next: NextStep, events: Names): Seen => ({ phase: 'optedOut', token: undefined, events, next });
   const end = (next: NextStep, events: Names): Seen => ({ ...kept, phase: 'ended', events, next });
@@ -159,7 +150,7 @@ describe('the outcome of a refresh', () => {
   const fourthTime = record({ retry: retry({ refusals: 3 }) });
   const asksRefused: Seen = { ...kept, events: ['needsTokens refused'], next: expires };
   const later: NextStep = { at: ANSWERED + HOUR, action: 'provide', reason: 'retry_after' };
-  test.each<readonly [sentence: string, outcome: Outcome, before: SessionRecord, page: Page, expected: Seen]>([
+  test.each<readonly [sentence: string, outcome: Outcome, before: SessionRecord, page: PageState, expected: Seen]>([
     ['success brings a fresh set', answered(SET_2), record(), opened(), fresh],
     ['success lifts the tombstone', answered(SET_2), heldBack, optedOut, fresh],
     ['an opt-out leaves it to the page', optout, record(), opened(), gone(asksPage, ['optout'])],

@@ -2,10 +2,13 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { attemptClaimed } from '../../../src/session/rules/attempt-changes.ts';
 import { type Decision, isActive, whyNoToken } from '../../../src/session/rules/decide.ts';
-import { changesBetween, type Page, type SessionState, type View } from '../../../src/session/rules/page.ts';
+import type { PageState, View } from '../../../src/session/rules/page-state.ts';
 import { isOfOtherUser, serviceTime } from '../../../src/session/rules/record.ts';
-import { attemptClaimed, currentRetry, isLeased } from '../../../src/session/rules/retry.ts';
+import { currentRetry, isLeased } from '../../../src/session/rules/retry.ts';
+import { eventsFor } from '../../../src/session/rules/session-events.ts';
+import type { SessionState } from '../../../src/session/rules/state.ts';
 import { runsOf } from '../../support/properties.ts';
 import {
   attemptOf,
@@ -23,7 +26,9 @@ import {
 const RUNS = runsOf(500);
 
 /** Check every decision. Its inputs are frozen, so a decision that changes them throws. */
-function always(check: (decision: Decision, view: View, page: Page, now: number, isExplicit: boolean) => void): void {
+function always(
+  check: (decision: Decision, view: View, page: PageState, now: number, isExplicit: boolean) => void,
+): void {
   fc.assert(
     fc.property(views, pages, clockTimes, seldom, (view, page, now, isExplicit) =>
       check(decisionOf(view, page, now, isExplicit), view, page, now, isExplicit),
@@ -33,9 +38,9 @@ function always(check: (decision: Decision, view: View, page: Page, now: number,
 }
 
 /** The page once the decision is carried out: its events are emitted, its attempt is in progress. */
-function carriedOut(page: Page, decision: Decision, { record: { generation } }: View, now: number): Page {
+function carriedOut(page: PageState, decision: Decision, { record: { generation } }: View, now: number): PageState {
   const { due: plan, isSettled } = decision;
-  const emitted = isSettled ? changesBetween(page.emitted, page, decision).emitted : page.emitted;
+  const emitted = isSettled ? eventsFor(page, decision).emitted : page.emitted;
   const attempt = plan ? attemptOf(plan, now, generation) : page.attempt;
   return deepFreeze({ ...page, emitted, attempt });
 }
@@ -63,7 +68,7 @@ describe('every decision', () => {
 
   test('announces only the token that it returns', () => {
     always((decision, _view, page) => {
-      for (const [event, payload] of changesBetween(page.emitted, page, decision).events)
+      for (const [event, payload] of eventsFor(page, decision).events)
         if (event === 'token') expect(payload.advertisingToken).toBe(decision.token);
     });
   });
@@ -122,9 +127,7 @@ describe('every decision', () => {
       const page = carriedOut(before, decision, view, now);
       const again = decisionOf(view, page, now);
       const { token, isTokenExpected, isSettled } = decision;
-      expect(changesBetween(page.emitted, page, again)).toEqual(
-        isSettled ? { events: [], emitted: page.emitted } : expect.anything(),
-      );
+      expect(eventsFor(page, again)).toEqual(isSettled ? { events: [], emitted: page.emitted } : expect.anything());
       expect(again.due).toBeUndefined();
       expect([again.token, again.isTokenExpected]).toEqual([token, isTokenExpected]);
       expect(again.state).toEqual(startedState(decision, now));
@@ -145,7 +148,7 @@ describe('every decision', () => {
         const later = Math.max(now, Math.min(Math.floor(now + part * (endsAt - now)), endsAt - 1));
         const again = decisionOf(view, page, later);
         expect([again.due, again.token, again.need]).toEqual([undefined, decision.token, decision.need]);
-        expect(changesBetween(page.emitted, page, again).events).toEqual([]);
+        expect(eventsFor(page, again).events).toEqual([]);
         expect(again.state).toEqual(startedState(decision, now));
       }),
       { numRuns: RUNS },

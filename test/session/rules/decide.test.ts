@@ -7,16 +7,10 @@
 import { describe, expect, test } from 'vitest';
 import { noTokenReason } from '../../../src/session/explain/no-token.ts';
 import { attemptError, whyNoToken } from '../../../src/session/rules/decide.ts';
-import type {
-  NeedReason,
-  NextReason,
-  NextStep,
-  Page,
-  Plan,
-  SessionState,
-  View,
-} from '../../../src/session/rules/page.ts';
+import type { PageState, View } from '../../../src/session/rules/page-state.ts';
 import { emptyRecord, type RetryState, type SessionRecord } from '../../../src/session/rules/record.ts';
+import type { NeedReason, Plan } from '../../../src/session/rules/retry.ts';
+import type { NextReason, NextStep, SessionState } from '../../../src/session/rules/state.ts';
 import { type ErrorCode, TokenError } from '../../../src/token/errors.ts';
 import {
   ARRIVAL,
@@ -45,7 +39,7 @@ import {
 } from './fixtures.ts';
 
 /** A sentence, the three inputs, and what is expected. */
-type Case<T> = readonly [sentence: string, given: SessionRecord | View, page: Page, now: number, expected: T];
+type Case<T> = readonly [sentence: string, given: SessionRecord | View, page: PageState, now: number, expected: T];
 
 const none = emptyRecord(BASE_URL);
 const unknown: View = { record: none, isSettled: false, kind: 'indexeddb' };
@@ -143,7 +137,8 @@ describe('the next step', () => {
     at === undefined ? { action, reason } : { at, action, reason };
   const refreshes = (reason: NextReason, at?: number) => step('refresh', reason, at);
   const in7 = (reason: NextReason) => refreshes(reason, DUE + 7);
-  const asksPage = step('provide', 'page');
+  const asksPage = step('setTokens', 'host');
+  const asksSignIn = step('signIn', 'host');
   const now = refreshes('in_progress');
   const dueAt = refreshes('refresh_from', REFRESH_AT);
   const expires = step('expire', 'expires', EXPIRES_AT);
@@ -184,12 +179,12 @@ describe('the next step', () => {
     ['storage: the record is being read, and may be empty', unknown, provides, DUE, step('provide', 'storage')],
     ['storage: the record is being written', written, provides, DUE, refreshes('storage')],
     ['storage: the page is away', record(), away, DUE, refreshes('storage')],
-    ['page: there is no set and no `provide`', bare(), page(), DUE, asksPage],
-    ['page: nobody is signed in', bare(), nobody, DUE, asksPage],
-    ['page: the user has opted out', tombstone, page(), DUE, asksPage],
-    ['page: the set was refused four times, and has expired', usedUp, page(), STALE, asksPage],
-    ['page: the host has let both tokens expire', record(), hostRefreshes, ENDS_AT, asksPage],
-    ['page: the record belongs to another user', ofB, page({ user: 'a', canProvide: true }), DUE, asksPage],
+    ['host: there is no set and no `provide`', bare(), page(), DUE, asksPage],
+    ['host: nobody is signed in', bare(), nobody, DUE, asksSignIn],
+    ['host: the user has opted out', tombstone, page(), DUE, asksPage],
+    ['host: the set was refused four times, and has expired', usedUp, page(), STALE, asksPage],
+    ['host: the host has let both tokens expire', record(), hostRefreshes, ENDS_AT, asksPage],
+    ['host: the record belongs to another user', ofB, page({ user: 'a', canProvide: true }), DUE, asksSignIn],
     ['a closed page has none', record(), closed, FRESH, undefined],
   ])('%s', (_, given, onPage, at, expected) => {
     const { next } = decisionOf(given, onPage, at).state;
@@ -317,7 +312,7 @@ describe('why there is no token', () => {
   const awaited = bare({ clearedAt: ARRIVAL, user: 'b' });
   const failing = page({ lastError: error });
   const ofA = page({ user: 'a', lastError: error, provideResult: 'failed' });
-  type Row = readonly [string, SessionRecord | View, Page, why: ErrorCode | TokenError, words: string];
+  type Row = readonly [string, SessionRecord | View, PageState, why: ErrorCode | TokenError, words: string];
   test.each<Row>([
     ['a closed page comes first', all, { ...closed, consent: false }, 'closed', 'was closed'],
     ['a gate that has not answered comes before the record', all, pending, 'no_consent', 'has not answered yet'],

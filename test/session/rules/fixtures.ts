@@ -7,8 +7,9 @@
 
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { attemptEnded, type Outcome } from '../../../src/session/rules/attempt-changes.ts';
 import { type Decision, decide } from '../../../src/session/rules/decide.ts';
-import type { Attempt, Page, Plan, View } from '../../../src/session/rules/page.ts';
+import type { Attempt, PageState, View } from '../../../src/session/rules/page-state.ts';
 import {
   type Change,
   emptyRecord,
@@ -17,7 +18,7 @@ import {
   type RetryState,
   type SessionRecord,
 } from '../../../src/session/rules/record.ts';
-import { attemptAnswered, type Found, type Pause } from '../../../src/session/rules/retry.ts';
+import type { Pause, Plan } from '../../../src/session/rules/retry.ts';
 import { TokenError } from '../../../src/token/errors.ts';
 import type { Answer, TokenSet } from '../../../src/token/token-set.ts';
 
@@ -89,7 +90,7 @@ export function attemptOf(plan: Plan, startedAt: number, generation = 1): Attemp
 }
 
 /** A visible page with consent that may refresh and has no `provide`, except for `change`. */
-export function page(change: Partial<Page> = {}): Page {
+export function page(change: Partial<PageState> = {}): PageState {
   return {
     canProvide: false,
     canRefresh: true,
@@ -110,30 +111,40 @@ export function page(change: Partial<Page> = {}): Page {
 }
 
 /** Decide for a view, or for a record that has been read and is not being written. The inputs must not be changed. */
-export function decisionOf(given: SessionRecord | View, page: Page, now: number, isExplicit?: boolean): Decision {
+export function decisionOf(given: SessionRecord | View, page: PageState, now: number, isExplicit?: boolean): Decision {
   const view = 'record' in given ? given : ({ record: given, isSettled: true, kind: 'memory' } as const);
   return deepFreeze(decide(deepFreeze(view), deepFreeze(page), now, isExplicit));
+}
+
+/** The end of an attempt that began with the record to which it is applied. */
+function ended(plan: Plan, outcome: Outcome, user: string | undefined, pause: Pause, now: number): Change {
+  return (record) => attemptEnded(record, plan, outcome, user, pause, now)(record);
 }
 
 /** The answer of the service to the refresh of `sent`, with its `Date`. */
 export function refreshAnswered(
   sent: SessionRecord,
-  result: Found['result'],
+  answer: Answer | 'ended',
   dateMs: number | undefined,
   pause: Pause,
   now: number,
 ): Change {
-  return attemptAnswered(sent, REFRESH, { result, dateMs }, undefined, pause, now);
+  return attemptEnded(sent, REFRESH, { kind: 'answered', answer, dateMs }, undefined, pause, now);
 }
 
-/** The answer of `provide` on a page of `user`. */
+/** The answer of `provide` on a page of `user`; undefined: nobody is signed in. */
 export function provideAnswered(
-  result: Answer | undefined,
+  answer: Answer | undefined,
   user: string | undefined,
   pause: Pause,
   now: number,
 ): Change {
-  return attemptAnswered(bare(), PROVIDE, { result }, user, pause, now);
+  return ended(PROVIDE, answer ? { kind: 'answered', answer } : { kind: 'nobody' }, user, pause, now);
+}
+
+/** A failed attempt. */
+export function attemptFailed(plan: Plan, error: TokenError, pause: Pause, now: number): Change {
+  return ended(plan, { kind: 'failed', error }, undefined, pause, now);
 }
 
 /** An error of an attempt: the service answered with `status`, or nothing came. */
@@ -259,7 +270,7 @@ export const views: fc.Arbitrary<View> = fc
 const flags = fc.boolean();
 
 /** Pages in every combination of their members, also those that no session reaches. */
-export const pages: fc.Arbitrary<Page> = fc
+export const pages: fc.Arbitrary<PageState> = fc
   .record({
     canProvide: flags,
     canRefresh: fc.constantFrom(true, true, false),

@@ -1,8 +1,9 @@
 /** What changes for a page when the record that it has seen is another one. */
 
 import { describe, expect, test } from 'vitest';
-import { type Cause, type Page, recordChanged } from '../../../src/session/rules/page.ts';
-import { loggedOut, optedOut, type SessionRecord, setByHost, signedIn } from '../../../src/session/rules/record.ts';
+import { loggedOut, optedOut, setByHost, signedIn } from '../../../src/session/rules/host-changes.ts';
+import { type Cause, type PageState, pageStateAfter } from '../../../src/session/rules/page-state.ts';
+import type { SessionRecord } from '../../../src/session/rules/record.ts';
 import { TokenError } from '../../../src/token/errors.ts';
 import { bare, DUE, deepFreeze, failure, page, record, setOf } from './fixtures.ts';
 
@@ -30,7 +31,13 @@ const logout = loggedOut(DUE);
 const optout = optedOut(DUE);
 
 describe('another record', () => {
-  type Case = readonly [string, before: SessionRecord, after: SessionRecord, cause: Cause, expected: Partial<Page>];
+  type Case = readonly [
+    string,
+    before: SessionRecord,
+    after: SessionRecord,
+    cause: Cause,
+    expected: Partial<PageState>,
+  ];
   test.each<Case>([
     ['with a refreshed set satisfies the need', held, record({ set: setOf(2) }), 'refresh', asks],
     ['with a set of the host does so, too', held, setByHost(setOf(2), DUE)(held), 'set', asks],
@@ -55,21 +62,21 @@ describe('another record', () => {
     ['after a logout behind an empty tombstone asks nobody', optout(held), logout(optout(held)), 'tab', silent],
     ['whose tombstone is gone is a new need', heldBack, bare({ generation: 2 }), 'refresh', asks],
   ])('%s', (_, before, after, cause, expected) => {
-    const found = recordChanged(deepFreeze(busy), deepFreeze(before), deepFreeze(after), cause, false);
+    const found = pageStateAfter(deepFreeze(busy), deepFreeze(before), deepFreeze(after), cause, false);
     expect(found).toEqual({ cause, ...expected });
   });
 
   test('with the same set changes nothing', () => {
-    expect(recordChanged(busy, held, record({ ended: true, offsetMs: 7 }), 'tab', false)).toEqual({});
+    expect(pageStateAfter(busy, held, record({ ended: true, offsetMs: 7 }), 'tab', false)).toEqual({});
   });
 
-  test.each<readonly [sentence: string, after: SessionRecord, cause: Cause, expected: Partial<Page>]>([
+  test.each<readonly [sentence: string, after: SessionRecord, cause: Cause, expected: Partial<PageState>]>([
     ['finds an existing state', held, 'load', {}],
     ['finds an earlier logout, which does not matter', logout(bare()), 'load', {}],
     ['sees what the host has changed meanwhile', held, 'set', asks],
     ['sees the logout of the host', logout(bare()), 'set', silent],
   ])('the first look at the store %s', (_, after, cause, expected) => {
-    expect(recordChanged(busy, bare({ generation: 0 }), after, cause, true)).toEqual({
+    expect(pageStateAfter(busy, bare({ generation: 0 }), after, cause, true)).toEqual({
       cause,
       ...expected,
     });

@@ -1,7 +1,8 @@
 /** The parser of the stored record: what it reads, and everything that it reads as absent. */
 
 import { describe, expect, test } from 'vitest';
-import { changed, emptyRecord, erased, parseRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
+import { erased } from '../../../src/session/rules/host-changes.ts';
+import { applied, emptyRecord, parseRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
 import { ARRIVAL, BASE_URL, bare, DUE, leaseOf, record, retry, setOf } from './fixtures.ts';
 
 const empty = emptyRecord(BASE_URL);
@@ -89,7 +90,7 @@ test('members that every object inherits are read neither as members of the reco
   Object.assign(Object.prototype, inherited);
   for (const stored of [bare(), ...partsMissing]) parsed.push(parseRecord(stored, BASE_URL));
   const lacking = parseRecord(partsLacking, BASE_URL);
-  const found = [lacking.lease?.isLocked, lacking.retry?.hasWoken, changed(bare(), erased).user];
+  const found = [lacking.lease?.isLocked, lacking.retry?.hasWoken, applied(bare(), erased).user];
   for (const name of Object.keys(inherited)) delete (Object.prototype as Record<string, unknown>)[name];
   expect(parsed).toEqual([bare(), empty, empty, empty]);
   expect(found).toEqual([undefined, undefined, undefined]);

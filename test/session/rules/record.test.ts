@@ -3,24 +3,27 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hashUser } from '../../../src/session/options.ts';
+import { attemptClaimed, attemptEnded, type Outcome } from '../../../src/session/rules/attempt-changes.ts';
 import {
-  type Change,
-  changed,
-  emptyRecord,
   erased,
-  isOfOtherUser,
-  isSameSet,
   loggedOut,
   optedOut,
   othersEnded,
-  parseRecord,
   renderedWith,
-  type SessionRecord,
-  serviceTime,
   setByHost,
   signedIn,
+} from '../../../src/session/rules/host-changes.ts';
+import {
+  applied,
+  type Change,
+  emptyRecord,
+  isOfOtherUser,
+  isSameSet,
+  parseRecord,
+  type SessionRecord,
+  serviceTime,
 } from '../../../src/session/rules/record.ts';
-import { attemptClaimed, attemptEnded, attemptFailed, type Found, wokeUp } from '../../../src/session/rules/retry.ts';
+import { wokeUp } from '../../../src/session/rules/retry.ts';
 import { tokenAt } from '../../../src/token/phase.ts';
 import type { Answer } from '../../../src/token/token-set.ts';
 import { runsOf } from '../../support/properties.ts';
@@ -41,10 +44,8 @@ import {
   leaseOf,
   MINUTE,
   PROVIDE,
-  provideAnswered,
   REFRESH,
   record,
-  refreshAnswered,
   retry,
   setOf,
   sets,
@@ -77,8 +78,8 @@ const supplied = (change: Partial<SessionRecord> = {}) =>
 
 test('a change that changes nothing leaves the same record', () => {
   const before = record();
-  expect(changed(before, (given) => given)).toBe(before);
-  expect(changed(before, erased)).toEqual(erased(before));
+  expect(applied(before, (given) => given)).toBe(before);
+  expect(applied(before, erased)).toEqual(erased(before));
 });
 
 describe('a set of the host', () => {
@@ -209,13 +210,13 @@ const stepOf = (name: string, changeAt: (now: number, before: SessionRecord) => 
 const pause = (attempts: number) => attempts * MINUTE;
 
 /** An attempt from its claim to its end, `ms` later. */
-const attempt = (name: string, isProvide: boolean, ms: number, outcome: (sent: SessionRecord, now: number) => Change) =>
+const attempt = (name: string, isProvide: boolean, ms: number, outcome: Outcome) =>
   stepOf(name, (at, before) => {
     const plan = isProvide ? PROVIDE : { ...REFRESH, isExplicit: true };
     const sent = attemptClaimed(before, plan, leaseOf(at))(before);
     return sent === before || (!isProvide && !before.set)
       ? () => before
-      : () => attemptEnded(sent, outcome(sent, at + ms), false)(sent);
+      : () => attemptEnded(sent, plan, outcome, isProvide ? 'a' : undefined, pause, at + ms)(sent);
   });
 
 const errors = fc.constantFrom(failure(), failure(400), failure(503, DAY));
@@ -232,20 +233,18 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.constant(stepOf('optout', optedOut)),
   fc.constant(stepOf('erased', () => erased)),
   fc.constant(stepOf('wakes', wokeUp)),
-  fc
-    .tuple(errors, spans)
-    .map(([error, ms]) => attempt('failed', false, ms, (_, now) => attemptFailed(REFRESH, error, pause, now))),
-  fc.boolean().map((isProvide) => attempt('given up', isProvide, 5, () => (sent) => sent)),
+  fc.tuple(errors, spans).map(([error, ms]) => attempt('failed', false, ms, { kind: 'failed', error })),
+  fc.boolean().map((isProvide) => attempt('given up', isProvide, 5, { kind: 'void' })),
   fc
     .tuple(fc.option(answers, { nil: undefined }), spans)
-    .map(([answer, ms]) => attempt('provide', true, ms, (_, now) => provideAnswered(answer, 'a', pause, now))),
-  fc
-    .tuple(fc.oneof(answers, fc.constant<Found['result']>('ended')), dates, spans)
-    .map(([result, dateMs, ms]) =>
-      attempt(`refresh: ${typeof result === 'string' ? result : 'set'}`, false, ms, (sent, now) =>
-        refreshAnswered(sent, result, dateMs, pause, now),
-      ),
-    ),
+    .map(([answer, ms]) => attempt('provide', true, ms, answer ? { kind: 'answered', answer } : { kind: 'nobody' })),
+  fc.tuple(fc.oneof(answers, fc.constant<Answer | 'ended'>('ended')), dates, spans).map(([answer, dateMs, ms]) =>
+    attempt(`refresh: ${typeof answer === 'string' ? answer : 'set'}`, false, ms, {
+      kind: 'answered',
+      answer,
+      dateMs,
+    }),
+  ),
 );
 const histories = fc.array(fc.tuple(steps, fc.integer({ min: 10_000, max: 3 * HOUR })), { maxLength: 25 });
 

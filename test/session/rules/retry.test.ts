@@ -1,25 +1,23 @@
 /** When the next attempt may start, and what an attempt changes: its claim, its failure, its answer, its end. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Plan } from '../../../src/session/rules/page.ts';
+import { attemptClaimed, attemptEnded } from '../../../src/session/rules/attempt-changes.ts';
 import { isSameSet, type Lease, type RetryState, type SessionRecord } from '../../../src/session/rules/record.ts';
 import {
-  attemptClaimed,
-  attemptEnded,
-  attemptFailed,
   currentRetry,
   drawPause,
-  type Found,
+  earliestStart,
   isLeased,
   isRefusal,
   isUsedUp,
-  startOf,
+  type Plan,
   wokeUp,
 } from '../../../src/session/rules/retry.ts';
 import type { TokenError } from '../../../src/token/errors.ts';
 import { tokenAt } from '../../../src/token/phase.ts';
 import type { Answer } from '../../../src/token/token-set.ts';
 import {
+  attemptFailed,
   bare,
   type ChangeCase,
   checkChange,
@@ -88,7 +86,7 @@ describe('the start of an attempt', () => {
     ['never comes for a set that is used up', REFRESH, retry({ refusals: 4 }), NEVER],
     ['comes for `provide`, which brings another set', PROVIDE, retry({ refusals: 4, waitUntil: 5 }), 5],
     ['comes where the page asked', EXPLICIT, retry({ refusals: 4 }), 0],
-  ])('%s', (_, plan, state, expected) => expect(startOf(plan, state)).toBe(expected));
+  ])('%s', (_, plan, state, expected) => expect(earliestStart(plan, state)).toBe(expected));
 });
 
 describe('the pause', () => {
@@ -122,15 +120,15 @@ function startsOf(fruitless: number, woken: number): number[] {
   let now = DUE;
   let stored = record();
   for (let n = 0; n < 40; n++) {
-    now = Math.max(now, startOf(REFRESH, stored.retry));
+    now = Math.max(now, earliestStart(REFRESH, stored.retry));
     starts.push(now);
     const sent = attemptClaimed(stored, REFRESH, leaseOf(now))(stored);
     const pauseNow = drawPause(DEFAULTS);
-    const outcome =
+    const ended =
       n < fruitless
         ? refreshAnswered(sent, setOf(n, DUE - DAY), now, pauseNow, now)
         : attemptFailed(REFRESH, failure(503), pauseNow, now);
-    stored = attemptEnded(sent, outcome, n >= fruitless)(sent);
+    stored = ended(sent);
     if (n >= woken) stored = wokeUp(now)(stored);
   }
   return starts;
@@ -206,16 +204,17 @@ const sent = record({ lease: leaseOf(DUE) });
 const idle = { ...sent, lease: undefined };
 
 describe('the end of an attempt', () => {
-  const outcome = (given: SessionRecord) => ({ ...given, clearedAt: 7 });
-  const done = attemptEnded(sent, outcome, false);
-  const failed = attemptEnded(sent, outcome, true);
+  const done = refreshAnswered(sent, 'ended', undefined, pause, ANSWERED);
+  const failed = attemptEnded(sent, REFRESH, { kind: 'failed', error: failure() }, undefined, pause, ANSWERED);
+  const ended = { ended: true };
+  const counted = { retry: retry({ countedAt: ANSWERED, waitUntil: ANSWERED + MINUTE }) };
   const taken = { ...sent, lease: leaseOf(DUE, { id: 7 }) };
   const set = setOf(2);
   const loggedOut = bare({ generation: 2, clearedAt: DUE });
   test.each<ChangeCase>([
-    ['gives back the lease, and has its outcome', sent, done, { ...idle, clearedAt: 7 }],
-    ['has its failure', sent, failed, { ...idle, clearedAt: 7 }],
-    ['has its outcome, even if another tab has taken the lease', taken, done, { ...taken, clearedAt: 7 }],
+    ['gives back the lease, and has its outcome', sent, done, { ...idle, ...ended }],
+    ['has its failure', sent, failed, { ...idle, ...counted }],
+    ['has its outcome, even if another tab has taken the lease', taken, done, { ...taken, ...ended }],
     ['has no failure if another tab has taken the lease', taken, failed, 'unchanged'],
     ['gives back only the lease after a refresh in another tab', { ...sent, set }, done, { ...idle, set }],
     ['comes too late after a logout', loggedOut, done, 'unchanged'],
@@ -327,7 +326,7 @@ describe('an answer of `provide`', () => {
 });
 
 describe('an answer of the service', () => {
-  const answered = (result: Found['result']) => refreshAnswered(sent, result, undefined, pause, ANSWERED);
+  const answered = (answer: Answer | 'ended') => refreshAnswered(sent, answer, undefined, pause, ANSWERED);
   const refreshed = { ...idle, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt };
   const heldBack = { ...idle, optedOut: true };
   const tombstone = (change: Partial<SessionRecord> = {}) =>
@@ -423,12 +422,12 @@ describe('the clock, on arrival of a refreshed set', () => {
 });
 
 test('the second answer to one set changes nothing of what the first one brought', () => {
-  const results: Found['result'][] = [setOf(2, DUE), setOf(1, DUE), 'optout'];
+  const results: Answer[] = [setOf(2, DUE), setOf(1, DUE), 'optout'];
   for (const first of results)
     for (const second of [...results, 'ended' as const]) {
-      const once = attemptEnded(sent, refreshAnswered(sent, first, undefined, pause, ANSWERED), false)(sent);
+      const once = refreshAnswered(sent, first, undefined, pause, ANSWERED)(sent);
       expect(isSameSet(once, sent)).toBe(false);
-      const twice = attemptEnded(sent, refreshAnswered(sent, second, undefined, pause, ANSWERED), false)(once);
+      const twice = refreshAnswered(sent, second, undefined, pause, ANSWERED)(once);
       expect(twice).toBe(once);
     }
 });

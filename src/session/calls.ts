@@ -1,0 +1,103 @@
+/** What the public methods do that take more than one step. */
+
+import { TokenError } from '../token/errors.ts';
+import { parsePlainAnswer } from '../token/token-set.ts';
+import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
+import { commit, commitErasure } from './commit.ts';
+import { type Core, decideNow, noToken } from './core.ts';
+import { explain } from './explain/entry.ts';
+import { readAgain, reconcile } from './reconcile.ts';
+import { attemptError, isActive } from './rules/decide.ts';
+import { optedOut, othersEnded, setByHost, signedIn } from './rules/host-changes.ts';
+import { isSameSet } from './rules/record.ts';
+import { withTimeout } from './timeout.ts';
+
+/** Record what the host supplies, for `user` or, by default, the user of the page. */
+export async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
+  const answer = (explain?.parserOf('setTokens') ?? parsePlainAnswer)(input);
+  if (answer === 'optout') return commitErasure(core, optedOut(core.now()));
+  core.user = user;
+  return commit(core, setByHost(answer, core.now(), user, !core.canRefresh));
+}
+
+/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
+function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
+  let off = () => {};
+  const found = () =>
+    new Promise<T>((resolve, reject) => {
+      off = core.events.on('reconciled', () => {
+        try {
+          const value = check();
+          if (value !== undefined) resolve(value);
+        } catch (error) {
+          reject(error);
+        }
+      });
+      reconcile(core);
+    });
+  return withTimeout(timeoutMs, found, what).finally(() => off());
+}
+
+export async function getToken(core: Core, timeoutMs: number): Promise<string> {
+  const check = () => {
+    const { token, isTokenExpected } = decideNow(core);
+    if (!token && !isTokenExpected) throw noToken(core);
+    return token;
+  };
+  core.callers++;
+  try {
+    return await waitFor(core, timeoutMs, 'getToken', check);
+  } catch (error) {
+    throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
+  } finally {
+    core.callers--;
+  }
+}
+
+export async function refreshNow(core: Core): Promise<void> {
+  const { records } = core;
+  await records.idle();
+  const { record: before } = records.view;
+  core.provideResult = undefined;
+  reconcile(core, true);
+  const { attempt } = core;
+  if (!attempt) throw noToken(core);
+  const error = await core.lastAttempt;
+  const isHeld = await attemptsOver(core);
+  const { record } = records.view;
+  if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);
+  if (attempt.plan.kind === 'refresh' && isSameSet(record, before))
+    throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
+}
+
+/**
+ * Wait until neither another tab nor this one makes an attempt.
+ *
+ * @returns whether another tab made one.
+ */
+async function attemptsOver(core: Core): Promise<boolean> {
+  const isHeld = decideNow(core).otherTabUntil > 0;
+  const isOver = () => (!core.attempt && !decideNow(core).otherTabUntil) || !isActive(core) || undefined;
+  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
+  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
+  // The message of that tab may have been lost.
+  if (isHeld) await readAgain(core);
+  return isHeld;
+}
+
+/** End the current set for all tabs, then call `provide`. */
+export async function signIn(core: Core, user: string | undefined): Promise<void> {
+  core.user = user;
+  // Without consent, only the erasure is stored; the user's label follows when consent is given.
+  await commitErasure(core, signedIn(core.consent ? user : undefined, core.now()));
+  // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
+  await core.records.idle();
+  if (!decideNow(core).token) await refreshNow(core);
+}
+
+/** The document now shows a page that was rendered for `user`: as when a page is loaded. */
+export function loadPage(core: Core, user: string | undefined): Promise<void> {
+  core.user = user;
+  core.provideResult = undefined;
+  return commit(core, othersEnded(user, core.now()));
+}

@@ -1,0 +1,57 @@
+/**
+ * The changes that the host makes: each shows at once and is written, if consent permits it.
+ *
+ * Erasing needs no consent: a logout and an opt-out are recorded at once, whatever the gate says. Everything else waits for consent,
+ * and rejects if it is refused, or withdrawn meanwhile.
+ */
+
+import { TokenError } from '../token/errors.ts';
+import { type Core, noToken, reportError } from './core.ts';
+import { explain } from './explain/entry.ts';
+import { disconnect, reconcile } from './reconcile.ts';
+import type { Change } from './rules/record.ts';
+
+/**
+ * Change the record for the host; settles after the write.
+ *
+ * @param isErasure  see {@link commitErasure}.
+ * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next
+ *   page may still find the previous user.
+ */
+export async function commit(core: Core, change: Change, isErasure = false): Promise<void> {
+  const { records } = core;
+  const { consent } = core;
+  if (!isErasure && consent === undefined)
+    return new Promise((resolve, reject) => {
+      core.waitingCalls.push((error) => (error ? reject(error) : resolve(commit(core, change))));
+    });
+  // This call is an erasure, or is refused: either way it replaces the older calls that wait for consent.
+  if (!consent) releaseCalls(core, new TokenError('no_consent', explain?.laterCall));
+  if (!isErasure && !consent) throw noToken(core);
+  const writing = records.update(change, 'set', isErasure);
+  reconcile(core);
+  const { before, after } = await writing;
+  // Listeners do not wait for a store that has failed.
+  reconcile(core);
+  const isConfirmed = await records.isConfirmed();
+  if (after !== before) core.tabs.notify();
+  // The page may call this while it is being left, for example in a listener for `pagehide`.
+  if (core.isAway) void disconnect(core);
+  if (!isErasure && !core.consent) throw noToken(core);
+  if (!isConfirmed) throw new TokenError('storage_failed', explain?.unconfirmed);
+}
+
+/** Change the record by an erasure, which needs no consent: a logout, an opt-out, a withdrawal of consent. */
+export function commitErasure(core: Core, change: Change): Promise<void> {
+  return commit(core, change, true);
+}
+
+/** Report why a change that the page did not wait for has failed. Missing consent is not a failure. */
+export function reportUnlessConsent(core: Core, error: TokenError): void {
+  if (error.code !== 'no_consent') reportError(core, error);
+}
+
+/** Run the calls that wait for consent, or reject them with `error`. */
+export function releaseCalls({ waitingCalls }: Core, error?: TokenError): void {
+  for (const release of waitingCalls.splice(0)) release(error);
+}

@@ -1,0 +1,68 @@
+/** The inside of a session: what all its parts share, what it shows, and what it reports. */
+
+import { TokenError } from '../token/errors.ts';
+import type { AttemptContext } from './attempt.ts';
+import type { createEvents } from './events.ts';
+import { explain } from './explain/entry.ts';
+import { type Decision, decide, whyNoToken } from './rules/decide.ts';
+import type { Attempt, PageState } from './rules/page-state.ts';
+import type { SessionState } from './rules/state.ts';
+
+/** What only this page knows, and the handles that act on browser and network. */
+export interface Core extends PageState, AttemptContext {
+  readonly events: ReturnType<typeof createEvents>;
+  /** Set the timer; see `createTimer`. */
+  setTimer(instant: number): void;
+  /** Stop watching the lifecycle of the page. */
+  unwatch(): void;
+  /** Log with the host's logger, if there is one. */
+  log(what: unknown): void;
+  /** What `state` returns; absent before the first decision. */
+  state?: SessionState;
+  attempt: (Attempt & { readonly controller: AbortController }) | undefined;
+  /** Host calls that wait for the first consent, in order. */
+  readonly waitingCalls: ((error?: TokenError) => void)[];
+  /** Resolves when the last attempt has ended, with its error if it failed. */
+  lastAttempt: Promise<TokenError | undefined>;
+}
+
+/** Decide for what the page sees now. */
+export function decideNow(core: Core, isExplicit?: boolean): Decision {
+  return decide(core.records.view, core, core.now(), isExplicit);
+}
+
+/** Show the state if anything in it has changed. Another token is always accompanied by another state. */
+export function publish(core: Core): Decision {
+  const decision = decideNow(core);
+  const { state } = decision;
+  const before = core.state;
+  const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+  if (before && state.lastError === before.lastError && isSame(state, before)) return decision;
+  // Before the log, because a logger may read the state, which would be published and logged again.
+  core.state = Object.freeze(state);
+  Object.freeze(state.next);
+  if (!isSame(state.next, before?.next)) core.log(state.next);
+  core.events.emit('state');
+  return decision;
+}
+
+/** Why there is no token now. */
+export function noToken(core: Core): TokenError {
+  const decision = decideNow(core);
+  const why = whyNoToken(decision, core);
+  return typeof why === 'string' ? new TokenError(why, explain?.noToken(why, decision, core)) : why;
+}
+
+/**
+ * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
+ *
+ * @param isEmitted  false to emit no event, because the first failure of this series was emitted.
+ */
+export function reportError(core: Core, error: TokenError, isEmitted = true): void {
+  if (core.isClosed) return;
+  core.lastError = error;
+  core.log(error);
+  if (isEmitted) core.events.emit('error', error);
+  // The development build warns about it.
+  if (explain) core.events.emit('failure', error);
+}

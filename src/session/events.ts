@@ -1,0 +1,33 @@
+/** Listeners and their order. Nothing here knows what a session is. */
+
+/**
+ * Create the listeners of a session: all get the events in the same order, and one that throws or rejects does not affect the others.
+ *
+ * @param onThrown  receives what a listener threw or rejected with.
+ */
+export function createEvents(onThrown: (thrown: unknown) => void) {
+  const listeners = new Set<readonly [event: string, listener: (payload: never) => unknown]>();
+  return {
+    /** Listen; returns the unsubscribe function. */
+    on(event: string, listener: (payload: never) => unknown): () => void {
+      // A new entry each time, because the same function may listen more than once.
+      const entry = [event, listener] as const;
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
+    },
+
+    /**
+     * Notify all listeners of `event`, each in its own microtask. Microtasks keep their order, so every listener receives the same
+     * sequence, even if a listener causes further events.
+     */
+    emit(event: string, payload?: unknown): void {
+      for (const entry of listeners) {
+        if (entry[0] === event)
+          Promise.resolve(payload as never)
+            // The listener may have been removed meanwhile.
+            .then((said) => (listeners.has(entry) ? entry[1](said) : undefined))
+            .catch(onThrown);
+      }
+    },
+  };
+}

@@ -1,0 +1,185 @@
+/**
+ * The changes that an attempt makes: it takes the lease, and ends with an outcome.
+ *
+ * Random numbers are drawn before a change, so every change is pure.
+ */
+
+import type { TokenError } from '../../token/errors.ts';
+import { phaseOf } from '../../token/phase.ts';
+import type { Answer, TokenSet } from '../../token/token-set.ts';
+import { optedOut, setByHost } from './host-changes.ts';
+import {
+  type Change,
+  CLOCK_TOLERANCE_MS,
+  isSameSet,
+  type Lease,
+  type RetryState,
+  type SessionRecord,
+} from './record.ts';
+import {
+  currentRetry,
+  DAY_MS,
+  earliestStart,
+  isLeased,
+  isRefusal,
+  type Pause,
+  type Plan,
+  REFUSAL_SPACING_MS,
+} from './retry.ts';
+
+/** So many attempts in a row without a valid set may be followed at once by another, unless the last one failed. */
+const FREE_ATTEMPTS = 3;
+
+/** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
+const DUE_ON_ARRIVAL_MS = 60_000;
+
+/** How an attempt has ended. */
+export type Outcome =
+  /** The service or `provide` has answered. */
+  | Answered
+  /** `provide` says that nobody is signed in. */
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'failed'; readonly error: TokenError }
+  /** Another tab has the lease. */
+  | { readonly kind: 'leased'; readonly leaseId: number }
+  /** It counts for nothing: it was aborted or came too late, or it was too early to ask the service again. */
+  | { readonly kind: 'void' };
+
+interface Answered {
+  readonly kind: 'answered';
+  /** A set, an opt-out, or the end of the refresh token. */
+  readonly answer: Answer | 'ended';
+  /** The `Date` header of the service's response, epoch ms, if the page may read it. */
+  readonly dateMs?: number | undefined;
+}
+
+/**
+ * A tab takes the lease for an attempt with the set of `asked`. Nothing changes if another tab has the lease, if the set has changed or
+ * ended, or if it is too early to send it again.
+ */
+export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): Change {
+  return (record) => {
+    const now = lease.at;
+    const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended && !record.optedOut);
+    // Not `now < earliestStart(...)`: the host's `now` may return NaN.
+    const isDue = now >= earliestStart(plan, currentRetry(record, now));
+    return isOver || !isDue || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
+  };
+}
+
+/**
+ * The attempt that took the lease of `sent` has ended at `now`. Its outcome counts only if generation and tokens are still those that
+ * were sent; a failure, only if no other tab has taken the lease meanwhile.
+ *
+ * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
+ */
+export function attemptEnded(
+  sent: SessionRecord,
+  plan: Plan,
+  outcome: Outcome,
+  user: string | undefined,
+  pause: Pause,
+  now: number,
+): Change {
+  return (record) => {
+    const isTaken = !!record.lease && record.lease.id !== sent.lease?.id;
+    const released = isTaken || !record.lease ? record : { ...record, lease: undefined };
+    if (!isSameSet(record, sent)) return released;
+    if (outcome.kind === 'failed') return isTaken ? released : failed(released, plan, outcome.error, pause, now);
+    if (outcome.kind === 'nobody') return withNobody(released, now);
+    return outcome.kind === 'answered' ? answered(released, sent, plan, outcome, user, pause, now) : released;
+  };
+}
+
+/**
+ * Count an attempt that has ended at `now` without a valid set. One whose tab was left or closed before the answer is not counted: that
+ * is not a failure of the service.
+ */
+function counted(record: SessionRecord, now: number): RetryState {
+  const { attempts = 0, refusals = 0, hasWoken = false } = currentRetry(record, now) ?? {};
+  return { attempts: attempts + 1, refusals, countedAt: now, waitUntil: 0, reason: 'back_off', hasWoken };
+}
+
+function failed(record: SessionRecord, plan: Plan, error: TokenError, pause: Pause, now: number): SessionRecord {
+  const retry = counted(record, now);
+  const isRefused = isRefusal(plan, error);
+  // The page called `refresh()`: earlier refusals no longer count.
+  const earlier = plan.isExplicit ? 0 : retry.refusals;
+  const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : pause(retry.attempts);
+  const askedMs = Math.min(error.retryAfterMs ?? 0, DAY_MS);
+  const reason = askedMs > ownMs ? 'retry_after' : isRefused ? 'refused' : 'back_off';
+  const refusals = earlier + Number(isRefused);
+  return { ...record, retry: { ...retry, refusals, waitUntil: now + Math.max(ownMs, askedMs), reason } };
+}
+
+/** That the service keeps refusing the set still counts; without a set, counting starts again. */
+function withNobody(record: SessionRecord, now: number): SessionRecord {
+  if (record.set || !record.retry) return record;
+  return { ...record, retry: { ...counted(record, now), attempts: 0, refusals: 0 } };
+}
+
+function answered(
+  record: SessionRecord,
+  sent: SessionRecord,
+  { kind }: Plan,
+  { answer, dateMs }: Answered,
+  user: string | undefined,
+  pause: Pause,
+  now: number,
+): SessionRecord {
+  const { attempts, ...others } = counted(record, now);
+  // Only many attempts in a row that do not fail, but bring no valid set either, cause a pause.
+  const waitUntil = attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0;
+  const retry = { ...others, attempts, refusals: 0, waitUntil };
+  // A set that was held back behind a tombstone is refused: attempts with such sets count together.
+  if (answer === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
+  if (answer === 'ended' && record.optedOut) return { ...record, retry, set: undefined };
+  // `provide` may be asked at once, even if the page called `refresh()` during a pause.
+  if (answer === 'ended') return { ...record, ended: true, retry: record.retry && { ...record.retry, waitUntil: 0 } };
+  const isProvided = kind === 'provide';
+  const after = isProvided
+    ? setByHost(answer, now, user ?? record.user)(record)
+    : refreshed(record, answer, sent.lease?.at ?? now, now, dateMs);
+  // A set that is due or has expired on arrival: keep counting, or the service would be called endlessly. One of `provide` that is
+  // due soon may be one that the service refuses.
+  const at = now + after.offsetMs + (isProvided ? DUE_ON_ARRIVAL_MS : 0);
+  return { ...after, retry: phaseOf(after, at) === 'fresh' ? undefined : retry };
+}
+
+/**
+ * The record with a set that the service has just sent. It derives the clock offset, and postpones `refreshAt` if the set would be
+ * due at once.
+ *
+ * The service read its clock between request (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is
+ * taken at its end: it is better to return no token than an expired one.
+ */
+function refreshed(
+  record: SessionRecord,
+  set: TokenSet,
+  startedAt: number,
+  now: number,
+  dateMs: number | undefined,
+): SessionRecord {
+  const { refreshAt, expiresAt } = set;
+  const givenMs = dateMs ? dateMs - startedAt : 0;
+  const isClockRight = dateMs && givenMs > -CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
+  // A `Date` in the past may come from a cache. It is used only if the set also shows that this clock is ahead.
+  const dateOffsetMs = givenMs < 0 && startedAt < refreshAt ? 0 : givenMs;
+  // A set that was already due when it was requested shows that this clock is ahead, unless `Date` confirms the clock: the set is
+  // valid for at least expiresAt - refreshAt, so take its arrival as refreshAt.
+  const offsetMs = isClockRight ? 0 : Math.min(dateOffsetMs, refreshAt - startedAt);
+  const arrivedAt = startedAt + offsetMs;
+  // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.
+  const isDue = arrivedAt > refreshAt - Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
+  const dueAt = (Math.max(refreshAt, arrivedAt) + expiresAt) / 2;
+  return {
+    ...record,
+    set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set,
+    offsetMs,
+    receivedAt: now,
+    acceptedUntil: Math.max(record.acceptedUntil, expiresAt),
+    ended: undefined,
+    // The service accepts the user.
+    optedOut: undefined,
+  };
+}

@@ -1,0 +1,82 @@
+/** The changes of the record that the host makes: it supplies a set, logs the user out, names the user. */
+
+import type { TokenSet } from '../../token/token-set.ts';
+import { type Change, emptyRecord, isSameTokens } from './record.ts';
+
+/**
+ * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is incremented, so
+ * that pending answers are late. Every other change of the host starts with this; a withdrawal of consent does nothing else.
+ */
+export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => ({
+  ...emptyRecord(baseUrl),
+  generation: generation + 1,
+  offsetMs,
+  optedOut,
+});
+
+/** Log out at `now`. Unless `forget`, sets that were rendered into earlier pages stay known. */
+export function loggedOut(now: number, forget = false): Change {
+  return (record) => ({
+    ...erased(record),
+    acceptedUntil: forget ? 0 : record.acceptedUntil,
+    clearedAt: now,
+  });
+}
+
+/** The user has opted out at `now`: as a logout, and a tombstone stays. */
+export function optedOut(now: number): Change {
+  return (record) => ({ ...loggedOut(now)(record), optedOut: true });
+}
+
+/** Log out at `now`, because `user` has signed in. With a label, the record waits for the set of that user. */
+export function signedIn(user: string | undefined, now: number): Change {
+  return (record) => ({ ...loggedOut(now)(record), user });
+}
+
+/**
+ * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts
+ * it. A set that the service has ended, supplied again for the same user, changes nothing.
+ *
+ * @param user  the user's hashed label; without it the record belongs to no known user.
+ * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
+ */
+export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
+  return (record) => {
+    // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
+    if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
+    return {
+      ...erased(record),
+      set,
+      user,
+      optedOut: isFromService ? undefined : record.optedOut,
+      receivedAt: now,
+      acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
+      // Otherwise a service that refuses every user of this browser would be called endlessly.
+      retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
+    };
+  };
+}
+
+/**
+ * The page was rendered with `set`. A cached page may supply an old set, so it counts only if it expires later than every set before,
+ * or if it is the current one, which has no label yet.
+ *
+ * @param user  the hashed label of the page, if the site gives labels.
+ */
+export function renderedWith(set: TokenSet, now: number, user?: string): Change {
+  return (record) => {
+    const isLater = set.expiresAt > record.acceptedUntil;
+    const isUnlabelled = user && !record.user && isSameTokens(record.set, set);
+    return isLater || isUnlabelled ? setByHost(set, now, user)(record) : record;
+  };
+}
+
+/**
+ * The page was rendered for `user`, or `user` has signed in on it: a record of another user, or of no known one, is ended as by a
+ * logout.
+ *
+ * @param user  undefined: nobody is signed in. Only a record with a label is ended then.
+ */
+export function othersEnded(user: string | undefined, now: number): Change {
+  return (record) => (record.user === user ? record : signedIn(user, now)(record));
+}

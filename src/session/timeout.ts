@@ -1,0 +1,30 @@
+/** Waiting for a limited time. */
+
+import { MAX_TIMER_MS } from '../token/checks.ts';
+import { TokenError } from '../token/errors.ts';
+
+/**
+ * Do `work` now, and wait for its result, at most `ms`.
+ *
+ * @param ms      capped at the maximum of a timer, 24 days.
+ * @param work    may throw. It continues after the limit; its result is ignored then. Not done if the signal is aborted.
+ * @param what    names the work in the error, for example `provide`.
+ * @param signal  ends the wait when it is aborted: the promise rejects, and the caller looks at the signal.
+ * @throws {TokenError} `timeout` once `ms` have passed; otherwise whatever `work` throws or rejects with.
+ */
+export function withTimeout<T>(
+  ms: number,
+  work: () => T | PromiseLike<T>,
+  what: string,
+  signal?: AbortSignal,
+): Promise<T> {
+  let timer: ReturnType<typeof setTimeout>;
+  return new Promise<T>((resolve, reject) => {
+    if (signal?.aborted) return reject();
+    const onTimeout = () => reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
+    timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS));
+    // Not the property `onabort`: the host's `provide` may set that on the same signal.
+    signal?.addEventListener('abort', reject);
+    Promise.resolve(work()).then(resolve, reject);
+  }).finally(() => clearTimeout(timer));
+}
