@@ -10,11 +10,11 @@ import { corsHeaders } from './http/cors.ts';
 import { unavailable } from './http/response.ts';
 import { createMetricsHandler, createRequestHandler } from './http/router.ts';
 import type { ParticipantStatus } from './identity/participants.ts';
-import type { Credentials } from './identity/roles.ts';
-import { reasonOf } from './options/logger.ts';
 import type { OperatorSettings, SettingsInForce } from './options/options.ts';
+import { reasonOf } from './ports/logger.ts';
+import type { Credentials } from './ports/roles.ts';
+import { settledWithin } from './ports/settled-within.ts';
 import { deriveSecrets, type OpenDatabase, startOperator } from './service.ts';
-import { settledWithin } from './state/settled-within.ts';
 
 /**
  * An operator. Reading `statuses` before `ready` has resolved throws a TypeError. So does reading `participants`, `made` and
