@@ -142,6 +142,9 @@ const SHARED = [
   'server/dii.ts',
   // A pause that a signal can end.
   'server/retry.ts',
+  // The command looks up the roles that a request requires: by its path, in the endpoints of the operator.
+  'server/paths.ts',
+  'operator/endpoints/sealed-endpoints.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
   // The command checks its options before it opens a port.
