@@ -11,6 +11,7 @@ import {
   folderRule,
   indexRule,
   lengthRule,
+  operatorRule,
   packageOf,
   packageRule,
   type Rule,
@@ -90,6 +91,28 @@ const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, 
       ],
       [{ 'session/browser/tabs.ts': `import { b } from './store.ts';` }, 'do not import each other'],
       [{ 'session/browser/clock.ts': `import type { B } from './tabs.ts';` }, 'do not import each other'],
+    ],
+  ],
+  [
+    'in the operator, a folder imports only folders below it',
+    operatorRule,
+    [
+      [
+        { 'operator/endpoints/a.ts': `import type { B } from '../http/b.ts';` },
+        'operator/http is above operator/endpoints',
+      ],
+      [
+        { 'operator/state/a.ts': `import '../administration/b.ts';` },
+        'operator/administration is above operator/state',
+      ],
+      [
+        { 'operator/ports/a.ts': `export type A = import('../state/b.ts').B;` },
+        'operator/state is above operator/ports',
+      ],
+      [{ 'operator/service.ts': `await import('./http/b.ts');` }, 'operator/http is above operator/service.ts'],
+      [{ 'operator/http/a.ts': `export { b } from '../index.ts';` }, 'operator/index.ts is above operator/http'],
+      [{ 'operator/utils/a.ts': '' }, 'expected in operator/ one of crypto, ports'],
+      [{ 'operator/a.ts': '' }, 'expected in operator/ one of crypto, ports'],
     ],
   ],
   [
@@ -194,6 +217,7 @@ test('permitted modules break no rule', () => {
     'page/prebid.ts': `import type { Session } from '../session/index.ts';`,
     'mapping/mappings.ts': `import { b } from '../server/index.ts'; import { c } from '../database/index.ts';`,
     'operator/node.ts': `import { createServer } from 'node:http';`,
+    'operator/http/a.ts': `import './b.ts'; import type { Endpoint } from '../endpoints/endpoint.ts';`,
     'cli/main.ts': `import { createOperator } from '../operator/index.ts'; import { listen } from '../operator/node.ts';`,
     'database/engines/a.ts': `export function a() {${'\n'.repeat(59)}}\n${'export {};\n'.repeat(190)}`,
   };

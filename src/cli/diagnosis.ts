@@ -9,6 +9,7 @@
 
 import type { Client } from '../server/index.ts';
 import { isTokenError } from '../token/index.ts';
+import { requiredRoles } from './required-roles.ts';
 import { type Connection, createConnected, type ServiceOptions } from './service-options.ts';
 
 /** The result of one check. */
@@ -26,12 +27,12 @@ const TIMEOUT_MS = 10_000;
 
 const OPTED_OUT = { email: 'optout@example.com' };
 
-/** One request for each role that a request can reveal. */
-const CALLS: readonly (readonly [role: string, call: (client: Client) => Promise<unknown>])[] = [
-  ['GENERATOR', (client) => client.validate('unknown', OPTED_OUT)],
-  ['MAPPER', (client) => client.mapIdentities([OPTED_OUT]).toArray()],
-  ['OPTOUT', (client) => client.optOut(OPTED_OUT)],
-  ['MAPPER, SHARER or ID_READER', (client) => client.optOutStatus(['unknown']).toArray()],
+/** One request for each role that a request can reveal, with the name of its method. */
+const CALLS: readonly (readonly [method: keyof Client, call: (client: Client) => Promise<unknown>])[] = [
+  ['validate', (client) => client.validate('unknown', OPTED_OUT)],
+  ['mapIdentities', (client) => client.mapIdentities([OPTED_OUT]).toArray()],
+  ['optOut', (client) => client.optOut(OPTED_OUT)],
+  ['optOutStatus', (client) => client.optOutStatus(['unknown']).toArray()],
 ];
 
 const skipped = (name: string): Check => ({ name, status: 'skipped', detail: 'the service cannot be reached' });
@@ -128,7 +129,7 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
   const unknownSecret: Check = { name: 'secret', status: 'skipped', detail: 'needs a known key' };
   const fault = verdicts.find((verdict) => typeof verdict === 'object');
   if (fault) return [{ name: 'key', status: 'failed', detail: fault.fault }, unknownSecret];
-  const roles = CALLS.filter((_, index) => verdicts[index] !== 'refused').map(([role]) => role);
+  const roles = CALLS.filter((_, index) => verdicts[index] !== 'refused').map(([method]) => requiredRoles(method));
   // If the key has the role MAPPER, the last call reveals nothing new.
   const shown = roles.includes('MAPPER') ? roles.slice(0, -1) : roles;
   if (roles.length === 0)

@@ -80,19 +80,19 @@ const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
 };
 
 /** Print a participant, and the credentials that were generated for it. Credentials that the user passed are known already. */
-const printMade = (
+const printGenerated = (
   { keyHash, siteId, roles }: Pick<ListedParticipant, 'keyHash' | 'siteId' | 'roles'>,
-  made: { readonly apiKey?: string; readonly clientSecret?: string },
+  generated: { readonly apiKey?: string; readonly clientSecret?: string },
   { json }: OperatorDatabaseOptions,
   { out }: Io,
 ): void => {
   const id = keyHash.slice(0, ID_DIGITS);
   if (json) {
-    out(JSON.stringify({ id, siteId, roles, ...made }));
+    out(JSON.stringify({ id, siteId, roles, ...generated }));
     return;
   }
   out(`# participant ${id}, site ${siteId}, roles ${roles.join(',') || 'none'}`);
-  const { apiKey, clientSecret } = made;
+  const { apiKey, clientSecret } = generated;
   const lines = exportLines({
     ...(apiKey !== undefined && { TESSERA_API_KEY: apiKey }),
     ...(clientSecret !== undefined && { TESSERA_CLIENT_SECRET: clientSecret }),
@@ -116,11 +116,11 @@ const addCommand = (io: Io): Command =>
       const given = givenCredentials(flags, io);
       await administer(flags, io, async ({ participants }) => {
         const { apiKey, clientSecret, ...added } = await participants.add(given);
-        const made = {
+        const generated = {
           ...(given.apiKey === undefined && { apiKey }),
           ...(given.clientSecret === undefined && { clientSecret }),
         };
-        printMade(added, made, flags, io);
+        printGenerated(added, generated, flags, io);
       });
     });
 
@@ -141,7 +141,7 @@ const updateCommand = (io: Io): Command =>
         throw new RangeError('expected --site-id, --roles, --client-secret or --new-secret, got none of them');
       await administer(flags, io, async ({ participants }) => {
         const changed = await participants.update(id, { siteId, roles, clientSecret, newSecret });
-        printMade(changed, newSecret ? { clientSecret: changed.clientSecret } : {}, flags, io);
+        printGenerated(changed, newSecret ? { clientSecret: changed.clientSecret } : {}, flags, io);
       });
     });
 

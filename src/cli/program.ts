@@ -74,22 +74,12 @@ const withColours = (io: Io): Io => {
   return { ...io, err };
 };
 
-/** The role that a request requires, by its name in error messages. */
-const ROLES = new Map([
-  ['generate', 'GENERATOR'],
-  ['validate', 'GENERATOR'],
-  ['mapIdentities', 'MAPPER'],
-  ['mapIdentitiesV2', 'MAPPER'],
-  ['rotatedBuckets', 'MAPPER'],
-  ['optOutStatus', 'MAPPER, SHARER or ID_READER'],
-  ['optOut', 'OPTOUT'],
-]);
-
 /** What the user can do about an error of the service; undefined if the error's message already says it. */
-const hintFor = (error: unknown): string | undefined => {
+const hintFor = async (error: unknown): Promise<string | undefined> => {
   if (!isTokenError(error)) return undefined;
   if (error.code === 'unauthorized') {
-    const role = ROLES.get(error.message.split(':', 1)[0]!) ?? 'of this request';
+    const { requiredRoles } = await import('./required-roles.ts');
+    const role = requiredRoles(error.message.split(':', 1)[0]!) ?? 'of this request';
     return `check that the service knows this API key, and that it has the role ${role}: tessera doctor, with the same address and key`;
   }
   if (error.code === 'clock_skew') return 'set the clock of this machine: tessera doctor shows the difference';
@@ -174,7 +164,7 @@ export async function run(args: readonly string[], given: Io): Promise<ExitCode>
     }
     const { err } = io;
     err(`error: ${messageOf(error)}`);
-    const hint = hintFor(error);
+    const hint = await hintFor(error);
     if (hint !== undefined) err(`hint: ${hint}`);
     // TypeError and RangeError mean wrong arguments.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;

@@ -5,13 +5,13 @@
  */
 
 import type { Database } from '../database/index.ts';
+import type { Administration, AdministrationOptions } from './administration/administration.ts';
+import { administrationOf } from './administration/administration.ts';
 import type { Operator } from './operator.ts';
 import { operatorFrom } from './operator.ts';
 import { requireString } from './options/checks.ts';
 import type { OperatorOptions } from './options/options.ts';
 import { resolveOptions } from './options/resolve.ts';
-import type { Administration, AdministrationOptions } from './state/administration.ts';
-import { administrationOf } from './state/administration.ts';
 
 // A database that hangs must not hold requests longer than their callers wait.
 const STATEMENT_TIMEOUT_MS = 5000;

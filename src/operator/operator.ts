@@ -10,15 +10,15 @@ import { corsHeaders } from './http/cors.ts';
 import { unavailable } from './http/response.ts';
 import { createMetricsHandler, createRequestHandler } from './http/router.ts';
 import type { ParticipantStatus } from './identity/participants.ts';
-import type { Credentials } from './identity/roles.ts';
-import { reasonOf } from './options/logger.ts';
 import type { OperatorSettings, SettingsInForce } from './options/options.ts';
+import { reasonOf } from './ports/logger.ts';
+import type { Credentials } from './ports/roles.ts';
+import { settledWithin } from './ports/settled-within.ts';
 import { deriveSecrets, type OpenDatabase, startOperator } from './service.ts';
-import { settledWithin } from './state/settled-within.ts';
 
 /**
- * An operator. Reading `statuses` before `ready` has resolved throws a TypeError. So does reading `participants`, `made` and
- * `fingerprint` if the root secret comes from the database.
+ * An operator. Reading `statuses` before `ready` has resolved throws a TypeError. So does reading `participants`, `generated`
+ * and `fingerprint` if the root secret comes from the database.
  */
 export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
@@ -46,8 +46,8 @@ export interface Operator {
   };
   /** Complete credentials of the participants in the options. Secret. */
   readonly participants: readonly Credentials[];
-  /** Those of `participants` whose API key or client secret the operator derived because the options omit it. Secret. */
-  readonly made: readonly Credentials[];
+  /** Those of `participants` whose API key or client secret the operator generated because the options omit it. Secret. */
+  readonly generated: readonly Credentials[];
   /** The stored status of each of `participants`, in their order. The credentials of one that is `kept` were issued earlier. */
   readonly statuses: readonly ParticipantStatus[];
   /** The current settings that are not secret. */
@@ -110,7 +110,7 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
     get participants() {
       return derived().credentials;
     },
-    get made() {
+    get generated() {
       return derived().credentials.filter((_, index) => {
         const { apiKey, clientSecret } = settings.participants[index]!;
         return apiKey === undefined || clientSecret === undefined;

@@ -8,10 +8,6 @@ import type { Bytes } from '../token/bytes.ts';
 import { keyDerivation } from './crypto/keys.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
-import type { Limits } from './http/limits.ts';
-import { createLimits } from './http/limits.ts';
-import type { Metrics } from './http/metrics.ts';
-import { createMetrics } from './http/metrics.ts';
 import type { OptOuts } from './identity/opt-outs.ts';
 import { createOptOuts } from './identity/opt-outs.ts';
 import type { ParticipantStatus, Participants } from './identity/participants.ts';
@@ -19,16 +15,18 @@ import { completeCredentials, createParticipants } from './identity/participants
 import type { RawIds } from './identity/raw-ids.ts';
 import { createRawIds } from './identity/raw-ids.ts';
 import { reservedIdentities } from './identity/reserved-identities.ts';
-import type { Credentials } from './identity/roles.ts';
 import type { Salts } from './identity/salts.ts';
 import { createSalts } from './identity/salts.ts';
 import type { OperatorSettings } from './options/options.ts';
+import type { EnvelopeStore } from './ports/envelopes.ts';
+import type { Metrics } from './ports/metrics.ts';
+import { createMetrics } from './ports/metrics.ts';
+import type { Credentials } from './ports/roles.ts';
+import type { State } from './ports/state.ts';
 import { databaseState } from './state/database-state.ts';
-import type { EnvelopeStore } from './state/envelopes.ts';
 import { memoryEnvelopes } from './state/envelopes.ts';
 import { openInstallation } from './state/installation.ts';
 import { memoryKeys, memoryState } from './state/memory-state.ts';
-import type { State } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
 import type { KeySchedule } from './tokens/key-schedule.ts';
 import { createKeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
@@ -47,7 +45,6 @@ export interface Service {
   readonly participants: Participants;
   readonly metrics: Metrics;
   readonly envelopes: EnvelopeStore;
-  readonly limits: Limits;
 }
 
 /** Everything that is derived from the settings and the root secret alone. */
@@ -110,7 +107,6 @@ async function createService(
     participants,
     metrics: createMetrics(state),
     envelopes: state.envelopes ?? memoryEnvelopes(),
-    limits: createLimits(settings, state, participants),
   };
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run } from '../../src/cli/program.ts';
+import { requiredRoles } from '../../src/cli/required-roles.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { type Client, createClient } from '../../src/server/index.ts';
@@ -554,6 +555,18 @@ describe('every command', () => {
       ]);
     }
     await refusing.close();
+  });
+
+  test.each([
+    ['generate', 'generate'],
+    ['validate', 'validate'],
+    ['map', 'mapIdentities'],
+    ['optout', 'optOut'],
+    ['buckets', 'rotatedBuckets'],
+    ['optouts', 'optOutStatus'],
+  ])('the help of %s names the roles that %s requires', async (command, method) => {
+    const { out } = await tessera([command, '--help']);
+    expect(out.join(' ').replace(/\s+/g, ' ')).toContain(`(role ${requiredRoles(method)})`);
   });
 
   test('after a refused timestamp the hint names the clock', async () => {

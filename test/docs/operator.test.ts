@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { SEALED_ENDPOINTS } from '../../src/operator/endpoints/sealed-endpoints.ts';
-import { createMetrics } from '../../src/operator/http/metrics.ts';
-import { ROLES } from '../../src/operator/identity/roles.ts';
+import { createMetrics } from '../../src/operator/ports/metrics.ts';
+import { ROLES } from '../../src/operator/ports/roles.ts';
 
 /** The cells of the first table row whose first cell names `code` in backticks, with or without a method before it. */
 const rowOf = async (file: string, code: string): Promise<string[]> => {

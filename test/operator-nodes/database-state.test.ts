@@ -144,18 +144,18 @@ describe.each(KINDS)('on %s', (kind) => {
     const place = await freshLocation(kind);
     const operator = createOperator({ database: place });
     open.push(operator);
-    for (const name of ['participants', 'made', 'statuses', 'fingerprint'] as const)
+    for (const name of ['participants', 'generated', 'statuses', 'fingerprint'] as const)
       expect(() => operator[name]).toThrow(TypeError);
     // A request before `ready` waits.
     const answer = await operator.fetch(new Request('http://node.test/ops/healthcheck'));
     expect(await answer.text()).toBe('OK');
-    const { made, fingerprint, inMemory } = operator;
-    expect([made.length, inMemory]).toEqual([1, false]);
+    const { generated, fingerprint, inMemory } = operator;
+    expect([generated.length, inMemory]).toEqual([1, false]);
     await operator.close();
     const again = createOperator({ database: place });
     open.push(again);
     await again.ready;
-    expect([again.made, again.fingerprint]).toEqual([made, fingerprint]);
+    expect([again.generated, again.fingerprint]).toEqual([generated, fingerprint]);
   });
 });
 

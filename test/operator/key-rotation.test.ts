@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { KeyStore, StoredGeneration } from '../../src/operator/ports/state.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
-import type { KeyStore, StoredGeneration } from '../../src/operator/state/state.ts';
 import {
   endsAt,
   firstGenerations,

@@ -129,9 +129,9 @@ describe('participants', () => {
   const create = (options: OperatorOptions) => createOperator({ rootSecret: new Uint8Array(32), ...options });
 
   test('without any, one is derived that may generate and map; other roles must be asked for', () => {
-    const { participants, made } = create({});
+    const { participants, generated } = create({});
     expect(participants).toHaveLength(1);
-    expect(made).toEqual(participants);
+    expect(generated).toEqual(participants);
     expect(participants[0]).toMatchObject({
       siteId: 101,
       roles: ['GENERATOR', 'MAPPER'],
@@ -146,15 +146,15 @@ describe('participants', () => {
     expect(operator.statuses[0]).toBe('added');
   });
 
-  test('what is given is kept, what is left out is derived, and `made` lists only participants with derived parts', () => {
+  test('what is given is kept, what is left out is derived, and `generated` lists only participants with derived parts', () => {
     const clientSecret = Buffer.alloc(32, 1).toString('base64');
-    const { participants, made } = create({
+    const { participants, generated } = create({
       participants: [{ apiKey: 'one', clientSecret, siteId: 7, roles: ['MAPPER'] }, { siteId: 8 }],
       apiKey: 'three',
     });
     expect(participants[0]).toEqual({ apiKey: 'one', clientSecret, siteId: 7, roles: ['MAPPER'] });
     expect(participants.map(({ siteId }) => siteId)).toEqual([7, 8, 101]);
-    expect(made).toEqual(participants.slice(1));
+    expect(generated).toEqual(participants.slice(1));
   });
 
   test('a client secret may be hexadecimal', () => {

@@ -1,7 +1,7 @@
 /** What the log says while something fails again and again. */
 
 import { beforeEach, expect, test } from 'vitest';
-import { createOutageLog, type OutageLog } from '../../src/operator/options/logger.ts';
+import { createOutageLog, type OutageLog } from '../../src/operator/ports/logger.ts';
 import { TokenError } from '../../src/token/index.ts';
 
 const CUT = new TokenError('storage_failed', 'database: a connection is lost');

@@ -149,6 +149,9 @@ const SHARED = [
   'server/dii.ts',
   // A pause that a signal can end.
   'server/retry.ts',
+  // The command looks up the roles that a request requires: by its path, in the endpoints of the operator.
+  'server/paths.ts',
+  'operator/endpoints/sealed-endpoints.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
   // The command checks its options before it opens a port.
@@ -173,7 +176,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'cli-progress': ['cli'],
   pino: ['cli'],
   'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
-  'prom-client': ['operator/http/metrics.ts', 'cli/operator/processes/metrics.ts'],
+  'prom-client': ['operator/ports/metrics.ts', 'cli/operator/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
@@ -184,6 +187,26 @@ const PACKAGES: Record<string, readonly string[]> = {
   'package.json': ['page/script.ts', 'cli'],
   'node:': ['operator/node.ts', 'operator/http/node-sockets.ts', 'database', 'cli'],
 };
+
+/** The folders and files of the operator, from the bottom to the top: each imports only itself and those before it. */
+const OPERATOR = [
+  'crypto',
+  // Interfaces through which the others reach storage, log and metrics; roles.
+  'ports',
+  'identity',
+  'options',
+  'tokens',
+  'state',
+  'administration',
+  // The parts that endpoints use.
+  'service.ts',
+  'endpoints',
+  'http',
+  'node.ts',
+  'operator.ts',
+  'create.ts',
+  'index.ts',
+];
 
 const RULES = 'session/rules';
 const EXPLAIN = 'session/explain';
@@ -257,6 +280,24 @@ export const sessionRule: Rule = (modules) =>
       return `${closed}/ imports only token/ and itself`;
     return isUnder(from, BROWSER) && isUnder(to, BROWSER) && `files of ${BROWSER}/ do not import each other`;
   });
+
+/** No folder of the operator imports one above it. Therefore, an endpoint knows nothing of HTTP, and a store nothing of tokens. */
+export const operatorRule: Rule = (modules) => {
+  const partOf = (path: string): string => path.split('/')[1]!;
+  const isOfOperator = (path: string): boolean => isUnder(path, 'operator');
+  return [
+    ...eachModule(
+      modules,
+      ({ path }) =>
+        isOfOperator(path) && !OPERATOR.includes(partOf(path)) && `expected in operator/ one of ${OPERATOR.join(', ')}`,
+    ),
+    ...eachImport(modules, (from, to) => {
+      if (!isOfOperator(from) || !isOfOperator(to)) return false;
+      const [own, other] = [partOf(from), partOf(to)];
+      return OPERATOR.indexOf(own) < OPERATOR.indexOf(other) && `operator/${other} is above operator/${own}`;
+    }),
+  ];
+};
 
 /** A package is imported only where it is permitted. */
 export const packageRule: Rule = (modules) =>

@@ -23,7 +23,7 @@ interface CredentialSource extends CredentialOutput {
   readonly credentialVariables?: readonly string[] | undefined;
 }
 
-type Credentials = Operator['made'][number];
+type Credentials = Operator['generated'][number];
 
 const addressOf = (url: string): Variables => ({
   // An operator that listens on all addresses is reached from this machine by its loopback address.
@@ -64,14 +64,14 @@ const NOTES: Partial<Record<ParticipantStatus, string>> = {
  * of another operator. Undefined if the options specify the participant and the database contains it.
  */
 const originOf = (
-  { participants, made, statuses, inMemory }: Operator,
+  { participants, generated, statuses, inMemory }: Operator,
   index: number,
   { credentialVariables = [], onlyAdded }: CredentialSource,
 ): string | undefined => {
   const status = statuses[index]!;
   const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
-  // Credentials of which this start has generated a part are in `made`, too.
-  const isGiven = isFromEnvironment || !made.includes(participants[index]!);
+  // Credentials of which this start has generated a part are in `generated`, too.
+  const isGiven = isFromEnvironment || !generated.includes(participants[index]!);
   const isAdded = status === 'added' && !inMemory && isGiven;
   const added = isAdded ? 'participant added to the database' : undefined;
   if (!isFromEnvironment || (onlyAdded && !isAdded)) return added;
@@ -90,14 +90,14 @@ export async function announceCredentials(
   source: CredentialSource,
   io: Io,
 ): Promise<void> {
-  const { participants, made, statuses } = operator;
+  const { participants, generated, statuses } = operator;
   const { envFile, printCredentials, onlyAdded } = source;
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
     const origin = originOf(operator, index, source);
     // Not to standard output, whose first line is `listening on` if nothing was generated.
     if (origin !== undefined) io.err(`site ${credentials.siteId}: ${origin}`);
-    if (!made.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
+    if (!generated.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;
     // In memory, every start adds them.

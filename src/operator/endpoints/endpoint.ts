@@ -2,14 +2,16 @@
  * The interface of a sealed endpoint: a path, the roles that may call it, and a function from an opened request to a
  * result.
  *
- * An endpoint knows neither HTTP nor encryption: `http/sealed-route.ts` handles both for all of them.
+ * An endpoint knows neither the HTTP request nor its encryption: `http/sealed-route.ts` handles both for all of them.
  */
 
-import type { Pause } from '../http/large-requests.ts';
 import type { Participant } from '../identity/participants.ts';
-import type { Role } from '../identity/roles.ts';
+import type { Role } from '../ports/roles.ts';
 import type { Service } from '../service.ts';
 import type { EndpointResult } from './result.ts';
+
+/** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
+export type Pause = () => Promise<void> | undefined;
 
 /** An opened request. */
 export interface EndpointCall {

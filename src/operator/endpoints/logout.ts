@@ -8,7 +8,7 @@
  * @see docs/protocol.md, "Opt-out"
  */
 
-import { ENVELOPE_MS } from '../state/envelopes.ts';
+import { ENVELOPE_MS } from '../ports/envelopes.ts';
 import type { Endpoint } from './endpoint.ts';
 import { requestDii } from './request-dii.ts';
 import { badRequest, clientError, success } from './result.ts';

@@ -2,8 +2,8 @@
 
 import { type DiiForm, hashOf } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
-import type { MappingOutcome } from '../http/metrics.ts';
 import type { MappedId } from '../identity/raw-ids.ts';
+import type { MappingOutcome } from '../ports/metrics.ts';
 import type { Service } from '../service.ts';
 import type { EndpointCall } from './endpoint.ts';
 import type { EndpointResult } from './result.ts';

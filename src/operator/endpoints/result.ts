@@ -19,6 +19,11 @@ export interface EndpointResult {
   readonly isLong?: boolean;
 }
 
+/** Message for an empty body. */
+export const BODY_MISSING = 'Invalid body: Body is missing.';
+/** Message for a body that is not base64. Where an envelope is expected, a hint follows. */
+export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
+
 /** The answer for a user who has opted out. */
 export const OPTOUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
 

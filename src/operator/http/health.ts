@@ -1,7 +1,7 @@
 /** Checks whether the state can be reached. Any number of probes costs at most one query per second. */
 
-import { createOutageLog, type Logger } from '../options/logger.ts';
-import type { State } from '../state/state.ts';
+import { createOutageLog, type Logger } from '../ports/logger.ts';
+import type { State } from '../ports/state.ts';
 
 const CACHE_MS = 1000;
 

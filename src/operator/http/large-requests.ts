@@ -6,6 +6,8 @@
  * of batches waiting.
  */
 
+import type { Pause } from '../endpoints/endpoint.ts';
+
 type Run = (callback: () => void) => void;
 // Other hosts than Node have no `setImmediate`. Read when this module loads, because a test of the host may replace the timers and
 // never run them.
@@ -19,9 +21,6 @@ export const LARGE_BYTES = 16_384;
 
 /** How long a request works before it lets others run, ms. With less, batches lose more than others gain (bench/README.md). */
 export const WORK_MS = 0.25;
-
-/** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
-export type Pause = () => Promise<void> | undefined;
 
 /** A caller that has closed the connection: a turn rejects with it, because nobody reads the answer. */
 export class CallerGone extends Error {

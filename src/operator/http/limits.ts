@@ -1,10 +1,8 @@
 /** All limits that protect an operator from its callers, in one object for each operator. */
 
-import type { Participants } from '../identity/participants.ts';
-import type { OperatorSettings } from '../options/options.ts';
-import type { RateLimit } from '../state/rate-limit.ts';
+import type { RateLimit } from '../ports/state.ts';
+import type { Service } from '../service.ts';
 import { memoryRateLimit } from '../state/rate-limit.ts';
-import type { State } from '../state/state.ts';
 import type { AddressLimit } from './caller-limits.ts';
 import { createAddressLimit } from './caller-limits.ts';
 import { createLargeRequests } from './large-requests.ts';
@@ -30,11 +28,8 @@ export interface Limits {
 }
 
 /** Create the limits of an operator. */
-export function createLimits(
-  { rateLimit, anonymousRateLimit }: OperatorSettings,
-  state: State,
-  participants: Participants,
-): Limits {
+export function createLimits({ settings, state, participants }: Service): Limits {
+  const { rateLimit, anonymousRateLimit } = settings;
   const anonymous = anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit);
   return {
     participant: rateLimit === undefined ? undefined : (state.limiter?.(rateLimit) ?? memoryRateLimit(rateLimit)),

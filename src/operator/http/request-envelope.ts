@@ -14,8 +14,8 @@ import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQU
 import { decodeB64, encodeB64 } from '../crypto/base64.ts';
 import type { Scope } from '../crypto/secrets.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
-import { clientError } from '../endpoints/result.ts';
-import { CLOCK_WINDOW_MS } from '../state/envelopes.ts';
+import { BODY_MISSING, clientError, NOT_BASE64 } from '../endpoints/result.ts';
+import { CLOCK_WINDOW_MS } from '../ports/envelopes.ts';
 
 /** A request whose envelope has been opened. */
 export interface OpenedRequest {
@@ -32,11 +32,6 @@ export interface OpenedRequest {
   /** Whether to answer with bytes instead of base64. */
   readonly binary: boolean;
 }
-
-/** Message for a body that is not base64, at an endpoint without an envelope. */
-export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
-/** Message for an empty body. */
-export const BODY_MISSING = 'Invalid body: Body is missing.';
 
 // Each scope has its own documentation.
 const messagesOf = (site: string) => {

@@ -11,13 +11,15 @@ import { utf8Bytes } from '../crypto/node-builtins.ts';
 import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
 import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
-import { createOutageLog, failureFields } from '../options/logger.ts';
+import { createOutageLog, failureFields } from '../ports/logger.ts';
+import type { MetricsText } from '../ports/metrics.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import { createHealthCheck } from './health.ts';
 import { CallerGone } from './large-requests.ts';
-import type { MetricsText } from './metrics.ts';
+import type { Limits } from './limits.ts';
+import { createLimits } from './limits.ts';
 import { MAX_REFRESH_BYTES, readBody } from './request-body.ts';
 import type { Exchange } from './response.ts';
 import { bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse, unavailable } from './response.ts';
@@ -52,9 +54,9 @@ const pathOf = ({ url }: Request): string => {
 };
 
 const refreshRoute =
-  (service: Service) =>
+  (service: Service, { anonymous }: Limits) =>
   async (exchange: Exchange): Promise<Response> => {
-    const waitMs = service.limits.anonymous?.take(exchange.caller.address);
+    const waitMs = anonymous?.take(exchange.caller.address);
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
     const body = await readBody(exchange.request, MAX_REFRESH_BYTES);
     if (!body) return bodyTooLarge(exchange);
@@ -82,10 +84,10 @@ export function createMetricsHandler(read: () => Promise<MetricsText>): (request
 }
 
 /** Create the router for every path except a refresh. */
-const createRouter = (service: Service): Hono<RouterEnv> => {
+const createRouter = (service: Service, limits: Limits): Hono<RouterEnv> => {
   const app = new Hono<RouterEnv>({ getPath: pathOf });
   for (const endpoint of SEALED_ENDPOINTS) {
-    const handle = sealedRoute(endpoint, service);
+    const handle = sealedRoute(endpoint, service, limits);
     app.post(endpoint.path, ({ env }) => handle(env));
   }
   const isHealthy = createHealthCheck(service.state, service.settings.logger);
@@ -99,11 +101,11 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
   for (const path of PATHS)
     if (path !== METRICS_PATH || service.settings.publicMetrics)
       app.all(path, async (c) => {
-        await rememberEnvelope(service, c.env);
+        await rememberEnvelope(service, limits, c.env);
         return c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' });
       });
   app.notFound(async (c) => {
-    await rememberEnvelope(service, c.env);
+    await rememberEnvelope(service, limits, c.env);
     return c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers);
   });
   // `respond` below answers failures, including those of a refresh.
@@ -115,10 +117,10 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
 
 /** Create the request handler of an operator. It never rejects. */
 export function createRequestHandler(service: Service): (request: Request, caller: Caller) => Promise<Response> {
-  const { metrics } = service;
   const { logger } = service.settings;
-  const router = createRouter(service);
-  const handleRefresh = refreshRoute(service);
+  const limits = createLimits(service);
+  const router = createRouter(service, limits);
+  const handleRefresh = refreshRoute(service, limits);
   // One for each route, because on a read-only database logout fails while other routes succeed.
   const outages = new Map(
     [...PATHS].map((path) => [
@@ -169,7 +171,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
       // Whole microseconds: further digits are rounding errors.
       seconds: Math.round((performance.now() - startedAt) * 1000) / 1e6,
     };
-    metrics.countRequest(record);
+    service.metrics.countRequest(record);
     logger?.info(record, 'answered');
     return response;
   };

@@ -14,7 +14,7 @@ import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import { unauthorized } from '../endpoints/result.ts';
 import type { Participant } from '../identity/participants.ts';
-import { failureFields, type Logger } from '../options/logger.ts';
+import { failureFields, type Logger } from '../ports/logger.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
 import type { Limits } from './limits.ts';
@@ -57,11 +57,14 @@ const receive = async (
 };
 
 /** Remember the envelope of a request that no endpoint serves, as those of all other requests. */
-export async function rememberEnvelope(service: Service, exchange: Exchange): Promise<void> {
+export async function rememberEnvelope(
+  service: Service,
+  { findParticipant, bodyMemory }: Limits,
+  exchange: Exchange,
+): Promise<void> {
   const { request, caller } = exchange;
   const authorization = request.headers.get('authorization');
   if (!authorization || announcesMoreThan(request, MAX_BODY_BYTES)) return;
-  const { findParticipant, bodyMemory } = service.limits;
   const participant = await findParticipant(authorization, caller.address);
   if (!participant || 'waitMs' in participant || !participant.roles.has('OPTOUT')) return;
   const release = bodyMemory.reserve(participant.keyHash, request);
@@ -87,8 +90,8 @@ const failureHandler =
   };
 
 /** Create the handler of a sealed endpoint. */
-export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
-  const { settings, limits } = service;
+export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits): Handler {
+  const { settings } = service;
 
   const refuse = refusal(limits);
   const isPermitted = ({ roles }: Participant): boolean => endpoint.roles.some((role) => roles.has(role));

@@ -10,8 +10,8 @@
 
 import { fromB64 } from '../../token/bytes.ts';
 import { encodeB64 } from '../crypto/base64.ts';
-import { settledWithin } from '../state/settled-within.ts';
-import type { ExtendedOptOut, OptOutStore } from '../state/state.ts';
+import { settledWithin } from '../ports/settled-within.ts';
+import type { ExtendedOptOut, OptOutStore } from '../ports/state.ts';
 import type { RawIds } from './raw-ids.ts';
 import { bucketOf } from './raw-ids.ts';
 import type { ReservedPurpose } from './reserved-identities.ts';

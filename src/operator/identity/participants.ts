@@ -12,9 +12,9 @@ import { type AesKey, aesKey } from '../../token/cipher.ts';
 import { parseHash } from '../../token/index.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { Environment, Scope, Secrets } from '../crypto/secrets.ts';
-import type { ParticipantStore, StoredParticipant } from '../state/state.ts';
-import type { Credentials, GivenCredentials, Role } from './roles.ts';
-import { DEFAULT_ROLES, DEFAULT_SITE_ID } from './roles.ts';
+import type { Credentials, GivenCredentials, Role } from '../ports/roles.ts';
+import { DEFAULT_ROLES, DEFAULT_SITE_ID } from '../ports/roles.ts';
+import type { ParticipantStore, StoredParticipant } from '../ports/state.ts';
 
 /** A caller with a known API key. */
 export interface Participant {

@@ -3,8 +3,8 @@
 import { nameFault, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { MAX_SITE_ID } from '../crypto/keys.ts';
-import type { GivenCredentials } from '../identity/roles.ts';
-import { DEFAULT_SITE_ID, ROLES } from '../identity/roles.ts';
+import type { GivenCredentials } from '../ports/roles.ts';
+import { DEFAULT_SITE_ID, ROLES } from '../ports/roles.ts';
 import { choice, integer, requireString, secretBytes, throwTypeIf } from './checks.ts';
 
 /** The options of one participant. */

@@ -2,10 +2,10 @@
 
 import type { Bytes } from '../../token/bytes.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';
-import type { GivenCredentials } from '../identity/roles.ts';
-import type { State } from '../state/state.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { GivenCredentials } from '../ports/roles.ts';
+import type { State } from '../ports/state.ts';
 import type { ConfiguredCredentials } from './credentials.ts';
-import type { Logger } from './logger.ts';
 
 /**
  * Options of `createOperator`. Durations are seconds, as on the command line. `apiKey`, `clientSecret`, `siteId` and

@@ -1,8 +1,9 @@
 /** The rate limit that all nodes on one PostgreSQL database share: see `rate-limit.ts`. */
 
 import type { Database } from '../../database/index.ts';
-import { createOutageLog, type Logger } from '../options/logger.ts';
-import { memoryRateLimit, type RateLimit } from './rate-limit.ts';
+import { createOutageLog, type Logger } from '../ports/logger.ts';
+import type { RateLimit } from '../ports/state.ts';
+import { memoryRateLimit } from './rate-limit.ts';
 
 // Counts only by the clock of the database, because a node whose clock is ahead would start a second that ends later on all other
 // nodes. A second that ends more than two seconds from now was started before that clock was set back.

@@ -6,13 +6,13 @@
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
-import type { Logger } from '../options/logger.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { OptOutStore, State } from '../ports/state.ts';
 import { databaseRateLimit } from './database-rate-limit.ts';
 import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';
 import { createOptOutMemory, type OptOutMemory } from './opt-out-memory.ts';
 import { participantRows } from './participant-rows.ts';
-import type { OptOutStore, State } from './state.ts';
 
 // Base64 of 32 bytes. Other strings match no row, and PostgreSQL rejects some of them, such as those with U+0000.
 const HASH_PATTERN = /^[A-Za-z0-9+/]{43}=$/;

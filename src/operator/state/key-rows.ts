@@ -7,8 +7,8 @@
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import { TokenError } from '../../token/index.ts';
-import type { Logger } from '../options/logger.ts';
-import type { KeyStore, StoredGeneration } from './state.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { KeyStore, StoredGeneration } from '../ports/state.ts';
 
 /**
  * Greatest difference from the database's clock at which a machine announces and retires generations, s. The schedule has margins

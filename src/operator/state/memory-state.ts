@@ -9,7 +9,7 @@ import type {
   StoredGeneration,
   StoredOptOut,
   StoredParticipant,
-} from './state.ts';
+} from '../ports/state.ts';
 
 const memoryParticipants = (): ParticipantStore => {
   const rows = new Map<string, StoredParticipant & ListedParticipant>();

@@ -14,7 +14,7 @@
 
 import type { Database, Queries, Subscription } from '../../database/index.ts';
 import { fromB64 } from '../../token/bytes.ts';
-import { createOutageLog, type Logger, reasonOf } from '../options/logger.ts';
+import { createOutageLog, type Logger, reasonOf } from '../ports/logger.ts';
 import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
 import { OPT_OUT_CHANNEL } from './tables.ts';
 

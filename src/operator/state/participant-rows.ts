@@ -5,8 +5,8 @@ import { fromB64, toB64, toHex } from '../../token/bytes.ts';
 import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import { CACHE_MS } from '../identity/participants.ts';
-import type { Role } from '../identity/roles.ts';
-import type { ParticipantStore, StoredParticipant } from './state.ts';
+import type { Role } from '../ports/roles.ts';
+import type { ParticipantStore, StoredParticipant } from '../ports/state.ts';
 
 // The instant $n from which on every node remembers the envelopes of a participant who gets the role OPTOUT now.
 const optOutSince = (now: string): string => `opt_out_since =

@@ -8,14 +8,9 @@
 // A single file of the package, because its main file imports Node's cluster module. The types come only with the main file.
 // @ts-expect-error
 import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
+import type { RateLimit } from '../ports/state.ts';
 
 const RateLimiterMemory = memory as typeof import('rate-limiter-flexible').RateLimiterMemory;
-
-/** Counts requests by participant. */
-export interface RateLimit {
-  /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
-  take(key: string): Promise<number | undefined>;
-}
 
 /** Create a rate limit that counts in the memory of this process. */
 export function memoryRateLimit(perSecond: number): RateLimit {

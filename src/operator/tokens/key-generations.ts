@@ -8,7 +8,7 @@
 
 import { TokenError } from '../../token/index.ts';
 import { MAX_LIVE_GENERATIONS } from '../crypto/keys.ts';
-import type { StoredGeneration } from '../state/state.ts';
+import type { StoredGeneration } from '../ports/state.ts';
 
 const DAY_MS = 86_400_000;
 /** How long before it seals a generation is announced, ms. Bidders' libraries read the keys about once an hour. */

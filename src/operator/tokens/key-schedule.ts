@@ -8,8 +8,8 @@
 import { TokenError } from '../../token/index.ts';
 import type { DeriveKey, Keys } from '../crypto/keys.ts';
 import { createKeys } from '../crypto/keys.ts';
-import { createOutageLog, type Logger } from '../options/logger.ts';
-import type { KeyStore, StoredGeneration } from '../state/state.ts';
+import { createOutageLog, type Logger } from '../ports/logger.ts';
+import type { KeyStore, StoredGeneration } from '../ports/state.ts';
 import {
   ANNOUNCE_MS,
   firstGenerations,

@@ -5,7 +5,7 @@
  */
 
 import type { Worker } from 'node:cluster';
-// A single file of the package, as in `operator/http/metrics.ts`.
+// A single file of the package, as in `operator/ports/metrics.ts`.
 // @ts-expect-error
 import aggregator from 'prom-client/lib/cluster.js';
 import type { MetricsText, Snapshot, ToParent } from './messages.ts';

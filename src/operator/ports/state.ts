@@ -4,9 +4,8 @@
  * A store keeps rows and finds them. `identity/participants.ts` and `identity/opt-outs.ts` interpret the rows.
  */
 
-import type { Role } from '../identity/roles.ts';
 import type { EnvelopeStore } from './envelopes.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { Role } from './roles.ts';
 
 /** A participant as stored: the API key only as a keyed hash. */
 export interface StoredParticipant {
@@ -115,6 +114,12 @@ export interface OptOutStore {
   isAbsent?(user: Uint8Array): boolean;
   /** Return up to `limit` opt-outs whose `extendAt` is `at` (epoch ms) or earlier. */
   due(at: number, limit: number): Promise<readonly StoredOptOut[]>;
+}
+
+/** Counts requests by participant. */
+export interface RateLimit {
+  /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
+  take(key: string): Promise<number | undefined>;
 }
 
 /** The whole storage of an operator. */

@@ -9,13 +9,13 @@ import { TokenError } from '../../token/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import { createSecrets } from '../crypto/secrets.ts';
 import { secretBytes } from '../options/checks.ts';
+import type { KeyStore, StoredGeneration } from '../ports/state.ts';
+import { readInstallation } from '../state/installation.ts';
+import { keyRows, MAX_DIFFERENCE_SECONDS } from '../state/key-rows.ts';
+import { participantRows } from '../state/participant-rows.ts';
+import { TABLES } from '../state/tables.ts';
 import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from '../tokens/key-generations.ts';
-import { readInstallation } from './installation.ts';
-import { keyRows, MAX_DIFFERENCE_SECONDS } from './key-rows.ts';
 import { type ParticipantAdministration, participantsOf } from './participant-administration.ts';
-import { participantRows } from './participant-rows.ts';
-import type { KeyStore, StoredGeneration } from './state.ts';
-import { TABLES } from './tables.ts';
 
 /** Options of {@link openAdministration}. */
 export interface AdministrationOptions {

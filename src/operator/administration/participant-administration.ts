@@ -6,11 +6,11 @@
 
 import type { Secrets } from '../crypto/secrets.ts';
 import { hashApiKey, randomCredentials } from '../identity/participants.ts';
-import type { Credentials, GivenCredentials } from '../identity/roles.ts';
 import { checkCredentials } from '../options/credentials.ts';
-import type { StoredInstallation } from './installation.ts';
-import type { ParticipantRows } from './participant-rows.ts';
-import type { ListedParticipant } from './state.ts';
+import type { Credentials, GivenCredentials } from '../ports/roles.ts';
+import type { ListedParticipant } from '../ports/state.ts';
+import type { StoredInstallation } from '../state/installation.ts';
+import type { ParticipantRows } from '../state/participant-rows.ts';
 
 /** Credentials of a participant, and its ID. Secret. */
 export interface StoredCredentials extends Credentials {

@@ -14,7 +14,7 @@ import gauge from 'prom-client/lib/gauge.js';
 import histogram from 'prom-client/lib/histogram.js';
 // @ts-expect-error
 import registry from 'prom-client/lib/registry.js';
-import type { State } from '../state/state.ts';
+import type { State } from './state.ts';
 
 type Prometheus = typeof import('prom-client');
 const Counter = counter as Prometheus['Counter'];

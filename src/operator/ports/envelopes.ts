@@ -1,0 +1,30 @@
+/**
+ * The request envelopes of the last minutes, so that every node recognises one that is sent twice.
+ *
+ * An envelope is identified by its authentication tag, which covers the whole content: nobody without the client secret can
+ * create another envelope that opens.
+ */
+
+/** Remembers envelopes. */
+export interface EnvelopeStore {
+  /**
+   * Remember an envelope for `ENVELOPE_MS` after `now`, or after `sealedAt` if that is later (both epoch ms).
+   *
+   * @param tag       its authentication tag, base64.
+   * @param sealedAt  the time inside it.
+   * @returns         true if it is the first one with this tag.
+   */
+  add(tag: string, now: number, sealedAt: number): Promise<boolean>;
+}
+
+/** A node accepts an envelope if the time inside differs by less than this from its own clock, ms. */
+export const CLOCK_WINDOW_MS = 120_000;
+
+/**
+ * How long an envelope is remembered, ms.
+ *
+ * In the worst case, a node stores it when its own clock shows 120 s before the time inside. Another node, whose clock is 120 s
+ * behind, accepts it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the
+ * envelope was stored.
+ */
+export const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;
