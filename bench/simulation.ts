@@ -1,6 +1,6 @@
 /**
- * `npm run simulate [-- DAYS SEED...]`: simulate a month of a browser profile in virtual time, for each seed. Prints the table
- * of docs/guarantees.md, and exits with 1 after any fault.
+ * `npm run simulate [-- DAYS SEED...]`: simulate a month of a browser profile in virtual time, for each seed. Prints the figures
+ * that docs/guarantees.md sums up, and exits with 1 after any fault.
  */
 
 import { runLong, tableOf } from '../test/model/long-run.ts';

@@ -87,7 +87,6 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['tessera-id/inspector', 'reference/tessera-id/inspector'],
     ['tessera-id/uid2', 'reference/tessera-id/uid2'],
     ['tessera-id/global', 'reference/tessera-id/global'],
-    ['Evidence: failure modes', 'faults'],
   ],
 };
 

@@ -19,15 +19,6 @@ describe.each<[page: string, source: string, figures: [here: string, there: stri
       ],
     ],
   ],
-  ['docs/faq.md', 'docs/guarantees.md', [['within five minutes', 'within five minutes']]],
-  [
-    'docs/guarantees.md',
-    'docs/faults.md',
-    [
-      ['within five minutes', 'within five minutes'],
-      ['at most 15 calls in any 30 minutes', 'at most 15 calls in any 30 minutes'],
-    ],
-  ],
 ])('%s, from %s', (page, source, figures) => {
   test.each(figures)('%s', async (here, there) => {
     // A line may break anywhere in a paragraph.

@@ -57,7 +57,7 @@ describe('derived secrets', () => {
       );
   });
 
-  test('match the vector of docs/operator.md', () => {
+  test('match a fixed vector, to which docs/operator.md links', () => {
     const root = Uint8Array.from({ length: 32 }, (_, at) => at);
     const { derive, fingerprint } = createSecrets(root, 'production', 'UID2');
     expect(toB64(derive('first-level-salt'))).toBe('jXE6Bb4Qop0H6QBTruNOauBYw8D3x1Gtnq3g5khXfwY=');

@@ -6,6 +6,3 @@ declare module '@playwright/test' {
   // biome-ignore lint/suspicious/noExplicitAny: not installed.
   export const test: any;
 }
-declare module '@jest/globals' {
-  export { afterEach, expect, test } from 'vitest';
-}
