@@ -62,12 +62,7 @@ const createProvider = (): SharedProvider => {
   const provider: SharedProvider = {
     pageId: Math.random(),
     waiting: [],
-    collect: () =>
-      new Promise((resolve) => {
-        const token = provider.read?.();
-        if (token) resolve(token);
-        else provider.waiting.push(resolve);
-      }),
+    collect: async () => provider.read?.() || new Promise((resolve) => provider.waiting.push(resolve)),
   };
   return provider;
 };

@@ -17,11 +17,23 @@ const ACTIONS = ['refresh', 'provide', 'expire'];
 /** The latest instant that `Date` can write. A later one would make the report throw. */
 const MAX_DATE = 8.64e15;
 
-const isTime = (value: unknown) => typeof value === 'number' && Math.abs(value) <= MAX_DATE;
-const isOptional = (value: unknown, check: (value: unknown) => boolean) => value === undefined || check(value);
-const isText = (value: unknown) => typeof value === 'string' && toText(value) === value;
-const isKey = (value: unknown) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
-const isIn = (list: object) => (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
+type Check = (value: unknown) => boolean;
+
+const isTime: Check = (value) => typeof value === 'number' && Math.abs(value) <= MAX_DATE;
+const isText: Check = (value) => typeof value === 'string' && toText(value) === value;
+const isKey: Check = (value) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
+const isAction: Check = (value) => ACTIONS.includes(value as string);
+const isFlag: Check = (value) => typeof value === 'boolean';
+
+function isIn(list: object): Check {
+  return (value) => typeof value === 'string' && Object.hasOwn(list, value);
+}
+
+function optional(check: Check): Check {
+  return (value) => value === undefined || check(value);
+}
+
+const isTimeOrNone = optional(isTime);
 
 /**
  * Convert `text` to a form that other tabs accept: letters and digits of any script, space and `_.:/'-`, at most 40 characters.
@@ -29,11 +41,6 @@ const isIn = (list: object) => (value: unknown) => typeof value === 'string' && 
 export function toText(text: string): string {
   return text.replace(/[^\p{L}\p{N} _.:/'-]/gu, '_').slice(0, 40);
 }
-
-type Check = (value: unknown) => boolean;
-
-const isTimeOrNone: Check = (value) => isOptional(value, isTime);
-const isAction: Check = (value) => ACTIONS.includes(value as string);
 
 /** The fields of each kind of entry. Unlisted fields are dropped. */
 const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> = {
@@ -44,14 +51,14 @@ const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> =
     endsAt: isTime,
     endedAt: isTimeOrNone,
     key: isKey,
-    cause: (value) => isOptional(value, isIn(CAUSES)),
-    isFirst: (value) => typeof value === 'boolean',
+    cause: optional(isIn(CAUSES)),
+    isFirst: isFlag,
   },
   attempt: {
     until: isTimeOrNone,
     action: isAction,
-    outcome: (value) => isOptional(value, isIn(OUTCOMES)),
-    failure: (value) => isOptional(value, isText),
+    outcome: optional(isIn(OUTCOMES)),
+    failure: optional(isText),
   },
   wait: { until: isTimeOrNone, plannedAt: isTimeOrNone, action: isAction, reason: isIn(REASONS) },
   outage: { until: isTimeOrNone, failure: isText },

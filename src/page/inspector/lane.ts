@@ -5,13 +5,15 @@ import { HEAD, LANE, nameOf, type Scale, type Shape, widthOf } from './shapes.ts
 
 type Label = readonly [name: string, at: number, text: string];
 
-/** The order in which labels are placed: user actions first, then failures, then the rest; within each group the newest first. */
-const priorityOf = ([name]: Label) => ['label strong', 'label bad', 'label'].indexOf(name);
+/** The names of labels in the order in which they are placed: user actions, failures, the rest; the newest first within each. */
+const PRIORITIES = ['label strong', 'label bad', 'label'];
 
 /** Place labels on one line, centred at their instants; omit those that would overlap. */
 function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
   const taken: [left: number, right: number][] = [];
-  const ordered = [...labels].sort((one, other) => priorityOf(one) - priorityOf(other) || other[1] - one[1]);
+  const ordered = PRIORITIES.flatMap((priority) =>
+    labels.filter(([name]) => name === priority).sort((one, other) => other[1] - one[1]),
+  );
   return ordered.flatMap(([name, at, text]) => {
     const left = Math.max(0, Math.min(at - widthOf(text) / 2, width - widthOf(text)));
     const right = left + widthOf(text);

@@ -103,8 +103,6 @@ function observeGeneration(log: Log, at: number, state: Seen): Log {
   return next;
 }
 
-const isTrying = ({ next }: Seen) => next?.reason === 'in_progress';
-
 /** An attempt writes to the store while it runs. The state then reports the store, but the attempt continues. */
 const isOver = ({ action }: Attempt, { next }: Seen) =>
   next?.reason !== 'storage' && (next?.reason !== 'in_progress' || next.action !== action);
@@ -122,10 +120,10 @@ function observeAttempt(log: Log, at: number, state: Seen): Log {
     });
     next = observeOutage({ ...next, attemptFrom: undefined }, open.at, at, outcome, state);
   }
-  if (!isTrying(state) || openOf(next, 'attempt')) return next;
+  if (state.next?.reason !== 'in_progress' || openOf(next, 'attempt')) return next;
   // The state before the attempt may not have been observed.
   const from = next.seen ?? state;
-  const attempt = { at: Math.min(state.next?.at ?? at, at), action: state.next!.action };
+  const attempt = { at: Math.min(state.next.at ?? at, at), action: state.next.action };
   return { ...add<Attempt>(next, 'attempt', attempt), attemptFrom: from };
 }
 
