@@ -40,12 +40,13 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
-// --check-optouts -> checkOptouts, the name in commander.
-const propertyOf = (flag: string): keyof AllOptions =>
-  flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
+/** --check-optouts -> checkOptouts, the name in commander. */
+function propertyOf(flag: string): keyof AllOptions {
+  return flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
+}
 
 /** Return the job that the options select. */
-const selectJob = (file: string | undefined, options: AllOptions): JobName => {
+function selectJob(file: string | undefined, options: AllOptions): JobName {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
     // An empty value, as from a variable that is not set, also selects its job, which reports it.
@@ -59,24 +60,24 @@ const selectJob = (file: string | undefined, options: AllOptions): JobName => {
     if (options[propertyOf(flag)] !== undefined && !jobs.includes(name))
       throw new RangeError(`${flag}: expected together with ${jobs.join(' or ')}, got ${job}`);
   return job;
-};
+}
 
-const checkLocation = (database: string): void => {
+function checkLocation(database: string): void {
   try {
     locationKind(database);
   } catch (error) {
     throw withFlagNames(error, ['database'], {});
   }
-};
+}
 
-const parseWorkers = (text: string): number => {
+function parseWorkers(text: string): number {
   const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (workers < 1 || workers > 20) throw new InvalidArgumentError('expected a whole number from 1 to 20');
   return workers;
-};
+}
 
 /** Run the selected job. `signal` stops the stoppable ones. */
-const run = async (job: JobName, file: string | undefined, options: AllOptions, io: Io, signal: AbortSignal) => {
+async function run(job: JobName, file: string | undefined, options: AllOptions, io: Io, signal: AbortSignal) {
   if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io, signal);
   const stored = await import('./stored-mappings.ts');
   switch (job) {
@@ -93,7 +94,7 @@ const run = async (job: JobName, file: string | undefined, options: AllOptions, 
     case '--forget-all':
       return stored.forgetAll(options, io);
   }
-};
+}
 
 /** Create the command `map`. */
 export function mapCommand(io: Io): Command {

@@ -19,12 +19,12 @@ export interface MapFileOptions extends MapOptions, DiiRowOptions {
 }
 
 /** Create the error for a file without a valid row. Takes the first of its rows, and the column, from 0. */
-const noValidRow = (name: string, count: number, { line, fields, reason }: InvalidRow, index: number): RangeError => {
+function noValidRow(name: string, count: number, { line, fields, reason }: InvalidRow, index: number): RangeError {
   const [rows, columns] = [`${count} ${count === 1 ? 'row' : 'rows'}`, fields.length === 1 ? 'column' : 'columns'];
   return new RangeError(
     `${name}: expected DII in column ${index + 1}, got none in ${rows}; line ${line}, read as ${fields.length} ${columns}: ${reason}; check --delimiter, --column and --type`,
   );
-};
+}
 
 /** What has been read of a file. */
 interface ReadRows {

@@ -16,7 +16,7 @@ const CONTINUES = 'the rows mapped so far are stored: run the same command again
 const LABELS: Readonly<Record<string, string>> = { optedOut: 'opted out', kept: 'stored already' };
 
 /** The rows of the table that a terminal shows. */
-const tableOf = (counts: Counts, ms: number, io: Io): string[] => {
+function tableOf(counts: Counts, ms: number, io: Io): string[] {
   const { bold, yellow, dim } = coloursOf(io, 'out');
   const rows = Object.entries(counts).map(([name, count]) => [LABELS[name] ?? name, formatNumber(count)] as const);
   const isWarning = (name: string): boolean => name === 'rejected' && counts.rejected !== 0;
@@ -25,9 +25,9 @@ const tableOf = (counts: Counts, ms: number, io: Io): string[] => {
     if (name === undefined) return dim(line);
     return isWarning(name) ? yellow(line) : name === 'mapped' ? bold(line) : line;
   });
-};
+}
 
-const printSummary = ({ options, io, rejects }: Job, { failure, ms }: Outcome, counts: Counts): void => {
+function printSummary({ options, io, rejects }: Job, { failure, ms }: Outcome, counts: Counts): void {
   const { out } = io;
   const path = rejects && (rejects.count > 0 ? rejects.path : null);
   if (options.json) {
@@ -39,7 +39,7 @@ const printSummary = ({ options, io, rejects }: Job, { failure, ms }: Outcome, c
   if (io.outIsTerminal) for (const line of tableOf(counts, ms, io)) out(line);
   else out(`${parts.join(', ')}; ${formatDuration(ms)}`);
   if (path) out(`rejects: ${path}`);
-};
+}
 
 /**
  * Print the summary of a job that has run, and throw its failure.

@@ -57,12 +57,15 @@ export function beginJob(options: MapOptions, io: Io, signal: AbortSignal): Job 
   return { options, io, signal, client, prober, startedAt: performance.now() };
 }
 
-// Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out").
+/** Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out"). */
 const RESERVED = { email: 'validate@example.com' };
 
-// Failures that the job itself retries.
-const isLeftToJob = (error: unknown): boolean =>
-  isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500);
+/** Failures that the job itself retries. */
+function isLeftToJob(error: unknown): boolean {
+  return (
+    isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500)
+  );
+}
 
 /**
  * Send one request before a long job, so that a wrong address, key, role, secret or clock fails before the job creates anything.
@@ -79,7 +82,7 @@ export async function probe({ options: { v2 }, prober, signal }: Job): Promise<v
 }
 
 /** Call all functions, even if one of them fails. Returns the first failure. */
-const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> => {
+async function closeAll(closes: readonly (() => unknown)[]): Promise<unknown> {
   let failure: unknown;
   for (const close of closes)
     try {
@@ -88,7 +91,7 @@ const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> =>
       failure ??= error;
     }
   return failure;
-};
+}
 
 /** Show the progress of a job. `done` and `total`, in any unit, are its completed share. */
 type Show = (progress: Progress, rows: number, done?: number, total?: number) => void;

@@ -18,7 +18,9 @@ import { createPrivateFile } from './private-file.ts';
 import { report } from './report.ts';
 import { beginJob, type MapOptions, openMappings, probe, runJob } from './run-job.ts';
 
-const checkDatabase = ({ database }: MapOptions): Promise<void> => checkExisting(database, 'map a file first');
+function checkDatabase({ database }: MapOptions): Promise<void> {
+  return checkExisting(database, 'map a file first');
+}
 
 /** `--due`: map the due rows again. */
 export async function mapDue(options: MapOptions, io: Io, signal: AbortSignal): Promise<void> {
@@ -47,9 +49,10 @@ export async function checkOptOuts(options: MapOptions, io: Io, signal: AbortSig
   report(job, outcome, { asked, optedOut }, hint);
 }
 
-const sendsNothing = (): never => {
+function sendsNothing(): never {
   throw new Error('map: expected no request for this job, got one');
-};
+}
+
 const NO_CLIENT: MappingClient = {
   mapIdentities: sendsNothing,
   mapIdentitiesV2: sendsNothing,
@@ -57,8 +60,8 @@ const NO_CLIENT: MappingClient = {
   optOutStatus: sendsNothing,
 };
 
-// Jobs without requests need neither an address nor a key.
-const withMappings = async (options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> => {
+/** Jobs without requests need neither an address nor a key. */
+async function withMappings(options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> {
   await checkDatabase(options);
   const mappings = await openMappings(NO_CLIENT, options);
   try {
@@ -66,7 +69,7 @@ const withMappings = async (options: MapOptions, work: (mappings: Mappings) => P
   } finally {
     await mappings.close();
   }
-};
+}
 
 /** `--counts`: print the number of mappings by state. */
 export function countStored(options: MapOptions, io: Io): Promise<void> {
@@ -75,14 +78,14 @@ export function countStored(options: MapOptions, io: Io): Promise<void> {
 
 const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
-const csvOf = (
+function csvOf(
   { type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping,
   isForSpreadsheet: boolean,
-): string => {
+): string {
   const instants = [formatInstant(remapAt), formatInstant(answeredAt)] as const;
   const fields = [type, hash, state, rawId, previousRawId, instants[0], bucketId, instants[1]];
   return csvLine(fields, { isForSpreadsheet });
-};
+}
 
 /** The options of `--export`. */
 export interface ExportOptions extends MapOptions {
@@ -154,9 +157,10 @@ export interface ForgetAllOptions extends MapOptions {
   readonly yes?: boolean;
 }
 
-// A location may contain a password.
-const shownLocation = (database: string): string =>
-  locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
+/** A location may contain a password. */
+function shownLocation(database: string): string {
+  return locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
+}
 
 /** `--forget-all`: delete all mappings, after confirmation by a person or by `--yes`. */
 export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void> {

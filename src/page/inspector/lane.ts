@@ -88,8 +88,9 @@ function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: L
   return shapes;
 }
 
-const circle = (x: number, y: number, radius: number) =>
-  `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+function circle(x: number, y: number, radius: number) {
+  return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+}
 
 /** A disc is an answer, a cross a failure, a ring an attempt that brought nothing. The length is the latency. */
 function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
