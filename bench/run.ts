@@ -17,7 +17,7 @@ import { origin, readResults, withBench, writeResults } from './report/results.t
 import { tableOf } from './report/tables.ts';
 import { writeReport } from './report/write.ts';
 
-// Runs of full size (`TESSERA_BENCH_ROWS`, `..._MAPPINGS`, `..._REFRESHES`, `..._OPT_OUTS`) take minutes.
+/** Runs of full size (`TESSERA_BENCH_ROWS`, `..._MAPPINGS`, `..._REFRESHES`, `..._OPT_OUTS`) take minutes. */
 const FULL_SIZE = ['ROWS', 'MAPPINGS', 'REFRESHES', 'OPT_OUTS'];
 const isFullSize = FULL_SIZE.some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
 /** When a bench is killed, ms: several times what any of them takes on a quiet machine. */

@@ -6,7 +6,9 @@
 import manifest from '../package.json' with { type: 'json' };
 
 /** Convert `./dist/NAME.js` or `dist/NAME.js` to `NAME`. */
-const nameOf = (file: string): string => file.replace(/^(\.\/)?dist\/(.+)\.js$/, '$2');
+function nameOf(file: string): string {
+  return file.replace(/^(\.\/)?dist\/(.+)\.js$/, '$2');
+}
 
 /** Import path within the package -> source file below `src/`, without its extension. */
 export const entries: Readonly<Record<string, string>> = Object.fromEntries(

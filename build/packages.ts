@@ -15,21 +15,23 @@ import { promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const textOf = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
+function textOf(file: string): Promise<string | undefined> {
+  return readFile(file, 'utf8').catch(() => undefined);
+}
 
-const isRunning = (pid: number): boolean => {
+function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-};
+}
 
 /** How long a test's hook may take that installs packages, ms. */
 export const INSTALL_MS = 600_000;
 
 /** Take the lock, which names the process that holds it; return whether this process has it now. */
-const take = async (lock: string): Promise<boolean> => {
+async function take(lock: string): Promise<boolean> {
   const isTaken = await writeFile(lock, `${process.pid}`, { flag: 'wx' }).then(
     () => true,
     (error) => {
@@ -41,9 +43,9 @@ const take = async (lock: string): Promise<boolean> => {
   // The holder was killed. A lock that was only just created is empty.
   if (!isTaken && holder && !isRunning(holder)) await rm(lock, { force: true });
   return isTaken;
-};
+}
 
-const npmCi = async (name: string): Promise<void> => {
+async function npmCi(name: string): Promise<void> {
   console.error(`${name}: installing its packages (npm ci)`);
   const isWindows = process.platform === 'win32';
   const command = promisify(execFile);
@@ -58,7 +60,7 @@ const npmCi = async (name: string): Promise<void> => {
     const { stderr, message } = error as { stderr?: string; message: string };
     throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${stderr || message}`);
   }
-};
+}
 
 /**
  * Install the packages of a folder unless they are those of its lock file. Other processes that need them wait.

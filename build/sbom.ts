@@ -20,25 +20,31 @@ interface Package {
 }
 
 /** Convert `/x/node_modules/@noble/ciphers/aes.js` to `/x/node_modules/@noble/ciphers`. */
-const folderOf = (module: string): string | undefined =>
-  /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(module.replaceAll('\\', '/').replace('\0', ''))?.[1];
+function folderOf(module: string): string | undefined {
+  return /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(module.replaceAll('\\', '/').replace('\0', ''))?.[1];
+}
 
-const readPackage = async (folder: string): Promise<Package> =>
-  JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
+async function readPackage(folder: string): Promise<Package> {
+  return JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
+}
 
-const purlOf = ({ name, version }: Package): string => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+function purlOf({ name, version }: Package): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`;
+}
 
-const componentOf = (found: Package, files: readonly string[]) => ({
-  type: 'library',
-  'bom-ref': purlOf(found),
-  name: found.name,
-  version: found.version,
-  purl: purlOf(found),
-  // It has no files, because the user's package manager installs it beside the package.
-  scope: 'required',
-  ...(found.license && { licenses: [{ expression: found.license }] }),
-  ...(files.length > 0 && { properties: files.map((value) => ({ name: 'tessera:bundledIn', value })) }),
-});
+function componentOf(found: Package, files: readonly string[]) {
+  return {
+    type: 'library',
+    'bom-ref': purlOf(found),
+    name: found.name,
+    version: found.version,
+    purl: purlOf(found),
+    // It has no files, because the user's package manager installs it beside the package.
+    scope: 'required',
+    ...(found.license && { licenses: [{ expression: found.license }] }),
+    ...(files.length > 0 && { properties: files.map((value) => ({ name: 'tessera:bundledIn', value })) }),
+  };
+}
 
 /** Build the text of `dist/sbom.json`. `root` is the folder of package.json, with a trailing slash. */
 export async function sbomOf(files: readonly BundledFile[], root: string): Promise<string> {

@@ -4,4 +4,7 @@
  */
 
 export const format = String;
-export const inspect = (value: unknown): string => JSON.stringify(value);
+
+export function inspect(value: unknown): string {
+  return JSON.stringify(value);
+}

@@ -56,8 +56,8 @@ export async function serve(
 }
 
 /** Serve the world at the operator's address. If the port is in use, any free port is used. */
-export const serveOperator = (world: World, port: number): Promise<Served> =>
-  serve(
+export function serveOperator(world: World, port: number): Promise<Served> {
+  return serve(
     async (request, { incoming }) => {
       const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
       response.headers.set('connection', 'close');
@@ -68,3 +68,4 @@ export const serveOperator = (world: World, port: number): Promise<Served> =>
     port,
     false,
   );
+}

@@ -32,11 +32,11 @@ export interface Demo {
 
 const DEFAULT_PORT = 4700;
 
-const checkIncumbent = async (path: string): Promise<void> => {
+async function checkIncumbent(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (!found?.isFile())
     throw new Error(`demo: could not read ${path}; TESSERA_INCUMBENT must be the path of a script file`);
-};
+}
 
 /**
  * Start the demo. Builds `dist/` first if it is not up to date, and installs Prebid.

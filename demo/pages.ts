@@ -132,15 +132,18 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   },
 };
 
-const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
+function read(file: string) {
+  return readFile(new URL(file, import.meta.url), 'utf8');
+}
 
-const escaped = (text: string) =>
-  text
+function escaped(text: string) {
+  return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll("'", '&#39;')
     .replaceAll('"', '&quot;');
+}
 
 /** Return the lines of a file between `// region NAME` and `// endregion`, without their common indentation. */
 async function excerpt(file: string, name: string): Promise<string> {
@@ -167,22 +170,26 @@ async function withCode(html: string): Promise<string> {
 /** Parts that several pages contain: `{{reader}}` is replaced with `reader.html`. */
 const PARTS = ['reader', 'faults'];
 
-const nav = (current: string) =>
-  Object.entries(PAGES)
+function nav(current: string) {
+  return Object.entries(PAGES)
     .filter(([, { isFrame }]) => !isFrame)
     .map(
       ([path, { title }]) => `<li><a href="${path}"${path === current ? ' aria-current="page"' : ''}>${title}</a></li>`,
     )
     .join('');
+}
 
-const cards = () =>
-  Object.entries(PAGES)
+function cards() {
+  return Object.entries(PAGES)
     .filter(([path, { isFrame }]) => !isFrame && path !== '/')
     .map(([path, { title, lead }]) => `<li><a href="${path}">${title}</a><p>${lead}</p></li>`)
     .join('');
+}
 
 /** Return whether the packages that a page needs are installed. */
-export const canRun = (path: string): boolean => (PAGES[path]!.packages ?? []).every((name) => existsSync(root + name));
+export function canRun(path: string): boolean {
+  return (PAGES[path]!.packages ?? []).every((name) => existsSync(root + name));
+}
 
 /** The content of a page that cannot run. */
 const NOTICE =

@@ -22,10 +22,12 @@ const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
 
-const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
+function read(file: string) {
+  return readFile(new URL(file, import.meta.url), 'utf8');
+}
 
 /** Bundle the React app, at the first request for it. */
-const bundleReact = async (): Promise<string> => {
+async function bundleReact(): Promise<string> {
   const { build } = await import('esbuild');
   const { outputFiles } = await build({
     entryPoints: [new URL('./page/react-app.jsx', import.meta.url).pathname],
@@ -40,25 +42,27 @@ const bundleReact = async (): Promise<string> => {
     },
   });
   return outputFiles[0]!.text;
-};
+}
 
 const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
 
 /** Path of a script or a style sheet -> its text: the pages' own files, those of `dist/`, and those built on demand. */
-const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
-  ...Object.fromEntries(
-    readdirSync(new URL('./page/', import.meta.url))
-      .filter((name) => /\.(?:js|css)$/.test(name))
-      .map((name) => [`/${name}`, () => read(`./page/${name}`)]),
-  ),
-  ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => readFile(`${root}dist/${name}`, 'utf8')])),
-  ...Object.fromEntries(
-    BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
-  ),
-  ...(canRun('/react') && { '/react-app.js': bundleReact }),
-  ...(canRun('/prebid') && { '/prebid.bundle.js': () => prebidScript(PREBID_MODULES) }),
-  ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
-});
+function scriptsOf(incumbent: string | undefined): Record<string, () => Promise<string>> {
+  return {
+    ...Object.fromEntries(
+      readdirSync(new URL('./page/', import.meta.url))
+        .filter((name) => /\.(?:js|css)$/.test(name))
+        .map((name) => [`/${name}`, () => read(`./page/${name}`)]),
+    ),
+    ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => readFile(`${root}dist/${name}`, 'utf8')])),
+    ...Object.fromEntries(
+      BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
+    ),
+    ...(canRun('/react') && { '/react-app.js': bundleReact }),
+    ...(canRun('/prebid') && { '/prebid.bundle.js': () => prebidScript(PREBID_MODULES) }),
+    ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
+  };
+}
 
 export interface PublisherOptions {
   /** The world of the demo. Default: one that never changes. */

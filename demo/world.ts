@@ -8,11 +8,13 @@ import { memoryState } from '../src/operator/state/memory-state.ts';
 import { choiceFault, integerFault, throwIf } from '../src/token/checks.ts';
 
 /** The lifetimes of an operator, s. */
-const lifetimesOf = ({ refreshSeconds: refreshFrom }: Setting) => ({
-  refreshFrom,
-  identityExpires: 3 * refreshFrom,
-  refreshExpires: 12 * refreshFrom,
-});
+function lifetimesOf({ refreshSeconds: refreshFrom }: Setting) {
+  return {
+    refreshFrom,
+    identityExpires: 3 * refreshFrom,
+    refreshExpires: 12 * refreshFrom,
+  };
+}
 
 /** What happens to a refresh instead of an answer from the operator. */
 export const FAULTS = ['none', 'offline', '503', '429', 'hang', 'malformed', 'wrong-key'] as const;
@@ -71,13 +73,13 @@ export function parseSetting(given: unknown): Partial<Setting> {
 }
 
 /** Return the sender of a request, from the path of its page: pages of the demo send their full address as the referrer. */
-const senderOf = (request: Request): string => {
+function senderOf(request: Request): string {
   const referrer = request.headers.get('referer');
   if (!referrer) return 'server';
   const { pathname, searchParams } = new URL(referrer);
   if (pathname === '/') return 'Tab 1';
   return searchParams.get('label')?.replace(/[^\w ]/g, '') ?? pathname.slice(1);
-};
+}
 
 /** Create the world, with one participant whose credentials outlive every restart. */
 export function createWorld() {
@@ -153,8 +155,8 @@ export function createWorld() {
 export type World = ReturnType<typeof createWorld>;
 
 /** Create an answer that a page on another origin may read. */
-const readable = (request: Request, body: string | null, status: number, headers: Record<string, string> = {}) =>
-  new Response(body, {
+function readable(request: Request, body: string | null, status: number, headers: Record<string, string> = {}) {
+  return new Response(body, {
     status,
     headers: {
       'access-control-allow-origin': request.headers.get('origin') ?? '*',
@@ -163,6 +165,7 @@ const readable = (request: Request, body: string | null, status: number, headers
       ...headers,
     },
   });
+}
 
 async function faulty(fault: Fault, request: Request, cut: () => void): Promise<Response> {
   if (fault === '503') return readable(request, '', 503);

@@ -7,6 +7,7 @@ import { bundle, filesBelow, root } from '../build/dist.ts';
 import { command, entries } from '../build/entries.ts';
 import {
   cycleRule,
+  dialectRule,
   entranceRule,
   folderRule,
   indexRule,
@@ -171,6 +172,21 @@ const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, 
     ],
   ],
   [
+    'at the top level, functions are declarations, comments docstrings, and a module is imported once',
+    dialectRule,
+    [
+      [{ 'token/a.ts': 'const a = () => 1;' }, 'a: expected a function declaration'],
+      [{ 'token/a.ts': 'export const a = async <T>(b: T) => b;' }, 'a: expected a function declaration'],
+      [{ 'token/a.ts': 'const a = function () {};' }, 'a: expected a function declaration'],
+      [
+        { 'token/a.ts': `import type { B } from './b.ts'; import { c } from './b.ts';` },
+        'expected one import of ./b.ts',
+      ],
+      [{ 'token/a.ts': '// One.\nconst a = 1;' }, 'expected a docstring, got // One.'],
+      [{ 'token/a.ts': '/** One. */\n// Two.\nexport type A = 1;' }, 'expected a docstring, got // Two.'],
+    ],
+  ],
+  [
     'files have at most 250 lines, functions at most 60',
     lengthRule,
     [
@@ -208,7 +224,7 @@ describe.each(rules)('%s', (_, rule, broken) => {
 test('permitted modules break no rule', () => {
   const permitted = {
     'token/index.ts': `export { type B, c } from './b.ts'; export type { D } from './d.ts';`,
-    'token/noble.ts': `export const load = () => import('@noble/ciphers/aes.js');`,
+    'token/noble.ts': `export function load() { return import('@noble/ciphers/aes.js'); }`,
     'session/index.ts': `export { memoryStore } from './browser/store.ts';`,
     'session/session.ts': `import { decide } from './rules/decide.ts'; import { b } from '../token/bytes.ts';`,
     'session/rules/decide.ts': `import type { Held } from '../../token/phase.ts'; import { lease } from './retry.ts';`,
@@ -219,6 +235,8 @@ test('permitted modules break no rule', () => {
     'operator/node.ts': `import { createServer } from 'node:http';`,
     'operator/http/a.ts': `import './b.ts'; import type { Endpoint } from '../endpoints/endpoint.ts';`,
     'cli/main.ts': `import { createOperator } from '../operator/index.ts'; import { listen } from '../operator/node.ts';`,
+    'token/a.ts': `import * as a from './c.ts'; import { b } from './c.ts';\n// A heading.\n\nconst d: D = () => b;\n// All.\nexport { d };`,
+    'token/b.ts': '// biome-ignore lint/a: b\nexport const c = [1].map((one) => one);\n// A statement.\nrun();',
     'database/engines/a.ts': `export function a() {${'\n'.repeat(59)}}\n${'export {};\n'.repeat(190)}`,
   };
   const read = Object.entries(permitted).map(([path, code]) => readModule({ path, code }));

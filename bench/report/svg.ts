@@ -24,8 +24,10 @@ export const seriesColour = (index: number): string => `var(--series-${index % S
 const variables = (which: 0 | 1): string =>
   SERIES_COLOURS.map((colours, index) => `--series-${index}: ${colours[which]};`).join(' ');
 
-// An SVG that an `<img>` shows reads `prefers-color-scheme`, but not the theme of the page: the ground is opaque, so that the
-// text has its contrast on any page.
+/**
+ * An SVG that an `<img>` shows reads `prefers-color-scheme`, but not the theme of the page: the ground is opaque, so that the
+ * text has its contrast on any page.
+ */
 const STYLE = `
   svg { color: #1f2328; --ground: #ffffff; --ours: #0969da; --others: #8c959f; ${variables(0)} }
   @media (prefers-color-scheme: dark) {

@@ -12,7 +12,7 @@ import { report } from './child.ts';
 const PATH = '/echo';
 const CONTEXTS = process.argv[2] === 'aes' ? 5 : 0;
 const key = randomBytes(32);
-// One IV for all: drawing IVs is not what is compared.
+/** One IV for all: drawing IVs is not what is compared. */
 const iv = randomBytes(12);
 
 const app = new Hono();

@@ -10,11 +10,16 @@ import { createProgram } from '../../src/cli/program.ts';
 import { silentIo } from '../silent-io.ts';
 
 /** Escape the text of a cell: it must neither end its row nor be read as markup. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
-const codeCell = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+}
 
-const table = (title: string, rows: readonly (readonly [term: string, text: string])[]): string[] =>
-  rows.length === 0
+function codeCell(text: string): string {
+  return `\`${text.replaceAll('|', '\\|')}\``;
+}
+
+function table(title: string, rows: readonly (readonly [term: string, text: string])[]): string[] {
+  return rows.length === 0
     ? []
     : [
         `| ${title} | meaning |`,
@@ -22,9 +27,10 @@ const table = (title: string, rows: readonly (readonly [term: string, text: stri
         ...rows.map(([term, text]) => `| ${codeCell(term)} | ${cell(text)} |`),
         '',
       ];
+}
 
 /** A command and the commands below it. `path`: `keys list`. */
-const sections = (command: Command, path = command.name(), level = '##'): string[] => {
+function sections(command: Command, path = command.name(), level = '##'): string[] {
   const name = `tessera ${path}`;
   const help = command.createHelp();
   const examples = examplesOf(path);
@@ -48,7 +54,7 @@ const sections = (command: Command, path = command.name(), level = '##'): string
     ...(examples ? ['```sh', ...examples, '```', ''] : []),
     ...command.commands.flatMap((part) => sections(part, `${path} ${part.name()}`, '###')),
   ];
-};
+}
 
 /**
  * Write the page `command-line.md`.

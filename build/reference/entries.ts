@@ -18,17 +18,19 @@ import { load, type PluginOptions } from 'typedoc-plugin-markdown';
 import { root } from '../dist.ts';
 import { entries } from '../entries.ts';
 
-const importOf = (path: string): string => `tessera-id${path.slice(1)}`;
+function importOf(path: string): string {
+  return `tessera-id${path.slice(1)}`;
+}
 
 /** Return the purpose of an entry file, from its first docstring. */
-const purposeOf = (file: string): string => {
+function purposeOf(file: string): string {
   const [, text = ''] = /^(?:\/\/\/.*\n)*\/\*\*(.*?)\*\//s.exec(readFileSync(file, 'utf8')) ?? [];
   const [paragraph = ''] = text
     .replace(/^ *\* ?/gm, '')
     .trim()
     .split('\n\n');
   return paragraph;
-};
+}
 
 const options: Partial<PluginOptions> & Record<string, unknown> = {
   plugin: [load],
@@ -67,14 +69,14 @@ const options: Partial<PluginOptions> & Record<string, unknown> = {
 };
 
 /** Write the type of a `@throws` tag, which TypeDoc stores separately, before its text. */
-const showThrownTypes = (project: ProjectReflection): void => {
+function showThrownTypes(project: ProjectReflection): void {
   for (const { comment } of Object.values(project.reflections))
     for (const tag of comment?.blockTags ?? [])
       if (tag.typeAnnotation) {
         const types = tag.typeAnnotation.replace(/^\{(.*)\}$/s, '$1');
         tag.content.unshift({ kind: 'code', text: `\`${types}\`` }, { kind: 'text', text: ': ' });
       }
-};
+}
 
 /**
  * Write the pages.

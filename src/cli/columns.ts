@@ -20,22 +20,29 @@ export function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
-const isData = (field: string): boolean =>
-  field.includes('@') || field.length > 40 || /\d[\d ()-]{5,}\d/.test(field) || parseHash(field.trim()) !== undefined;
+function isData(field: string): boolean {
+  return (
+    field.includes('@') || field.length > 40 || /\d[\d ()-]{5,}\d/.test(field) || parseHash(field.trim()) !== undefined
+  );
+}
 
 /** List the names in the first line, as far as a message may contain them. */
-const namesIn = (first: readonly string[]): string =>
-  first.some(isData)
+function namesIn(first: readonly string[]): string {
+  return first.some(isData)
     ? `${first.length} columns; the first line is not shown because it looks like data`
     : `the columns ${first.map((field) => field.trim() || '(empty)').join(', ')}`;
+}
 
 /** What else to try if a column is missing: with a wrong delimiter, all columns appear as one. */
-const remedyFor = (first: readonly string[]): string =>
-  first.length === 1 ? '; if there are several columns, give their --delimiter' : '';
+function remedyFor(first: readonly string[]): string {
+  return first.length === 1 ? '; if there are several columns, give their --delimiter' : '';
+}
 
-const shownName = (name: string): string => (isData(name) ? 'a name that is not shown' : `"${name}"`);
+function shownName(name: string): string {
+  return isData(name) ? 'a name that is not shown' : `"${name}"`;
+}
 
-const findByName = (first: readonly string[], name: string): number => {
+function findByName(first: readonly string[], name: string): number {
   for (const normalize of [(field: string) => field.trim(), normalizeName]) {
     const found = first.flatMap((field, index) => (normalize(field) === normalize(name) ? [index] : []));
     if (found.length === 1) return found[0]!;
@@ -47,7 +54,7 @@ const findByName = (first: readonly string[], name: string): number => {
   throw new RangeError(
     `--column: found no column ${shownName(name)} among ${namesIn(first)}; give one of them, or a number from 1 to ${first.length}${remedyFor(first)}`,
   );
-};
+}
 
 /** The first rows of a file, and the expected content of its column. */
 export interface FirstRows {
@@ -59,11 +66,14 @@ export interface FirstRows {
 }
 
 /** Tell whether the first row contains the names of the columns, if the name of the chosen column is not a known one. */
-const looksLikeNames = ({ first = [], second = [], isValue }: FirstRows, index: number): boolean =>
-  first.length > 1 &&
-  first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
-  !isValue(first[index]!.trim()) &&
-  isValue(second[index]?.trim() ?? '');
+function looksLikeNames({ first = [], second = [], isValue }: FirstRows, index: number): boolean {
+  return (
+    first.length > 1 &&
+    first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
+    !isValue(first[index]!.trim()) &&
+    isValue(second[index]?.trim() ?? '')
+  );
+}
 
 /**
  * Choose a column.

@@ -10,10 +10,10 @@ const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 /**
  * Load the package on demand, because it reads all commands, which only completion needs. It writes to standard output itself.
  */
-const loadTab = async (program: Command) => {
+async function loadTab(program: Command) {
   const { default: tab } = await import('@bomb.sh/tab/commander');
   return tab(program, { completionCommandName: 'completion-of-tab' });
-};
+}
 
 /** Create the command `completion`. `createProgram` creates a program with all other commands. */
 export function completionCommand(createProgram: () => Command): Command {

@@ -22,32 +22,34 @@ export interface Row {
 const DELIMITERS = [',', ';', '\t', '|'];
 
 /** Detect the delimiter: whichever of comma, semicolon, tab and bar occurs most often in the line. */
-const detectDelimiter = (line: string): string => {
+function detectDelimiter(line: string): string {
   const unquoted = line.replace(/"(?:[^"]|"")*"/g, '');
   const counts = DELIMITERS.map((delimiter) => unquoted.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
-};
+}
 
-// A first line such as `sep=;`, which declares the delimiter for Excel. `\t`, written with a backslash, means a tab.
+/** A first line such as `sep=;`, which declares the delimiter for Excel. `\t`, written with a backslash, means a tab. */
 const SEPARATOR_LINE = /^("?)sep=(\\t|[^"\r\n])\1\r?(?:\n|$)/i;
 
 /** Find that line at the start of a text. `length` includes the line break. */
-const separatorLine = (text: string): { readonly length: number; readonly delimiter: string } | undefined => {
+function separatorLine(text: string): { readonly length: number; readonly delimiter: string } | undefined {
   const [line, , delimiter] = SEPARATOR_LINE.exec(text) ?? [];
   return line === undefined ? undefined : { length: line.length, delimiter: delimiter!.replace('\\t', '\t') };
-};
+}
 
-const optionsFor = (delimiter: string): Options => ({
-  delimiter,
-  record_delimiter: ['\r\n', '\n'],
-  relax_column_count: true,
-  // A quote within a field is an ordinary character.
-  relax_quotes: true,
-  // With `trim`, text after a closing quote is an error; without it, the field would extend over the following lines. If tabs are
-  // delimiters, they are not trimmed, so empty fields stay.
-  trim: true,
-  max_record_size: 0,
-});
+function optionsFor(delimiter: string): Options {
+  return {
+    delimiter,
+    record_delimiter: ['\r\n', '\n'],
+    relax_column_count: true,
+    // A quote within a field is an ordinary character.
+    relax_quotes: true,
+    // With `trim`, text after a closing quote is an error; without it, the field would extend over the following lines. If tabs are
+    // delimiters, they are not trimmed, so empty fields stay.
+    trim: true,
+    max_record_size: 0,
+  };
+}
 
 interface Parsed {
   /** The records before the first fault. */
@@ -57,7 +59,7 @@ interface Parsed {
 }
 
 /** Parse text, and keep the records before a fault. The option `on_record` makes this several times slower. */
-const parseSlowly = (text: string, options: Options): Parsed => {
+function parseSlowly(text: string, options: Options): Parsed {
   const records: string[][] = [];
   try {
     parse(text, { ...options, on_record: (record) => void records.push(record) });
@@ -67,7 +69,7 @@ const parseSlowly = (text: string, options: Options): Parsed => {
     if (typeof code !== 'string' || !code.startsWith('CSV_')) throw error;
     return { records, fault: code === 'CSV_QUOTE_NOT_CLOSED' ? 'incomplete' : 'malformed' };
   }
-};
+}
 
 /**
  * Shorter text is parsed only with {@link parseSlowly}, because parsing it fast first, and again after a fault, would take
@@ -78,7 +80,7 @@ const parseSlowly = (text: string, options: Options): Parsed => {
  */
 const FEW_CHARACTERS = 1_000;
 
-const parseText = (text: string, options: Options): Parsed => {
+function parseText(text: string, options: Options): Parsed {
   if (text.length > FEW_CHARACTERS)
     try {
       return { records: parse(text, options) as string[][] };
@@ -86,27 +88,29 @@ const parseText = (text: string, options: Options): Parsed => {
       // Parse again, which throws the same error.
     }
   return parseSlowly(text, options);
-};
+}
 
-const countLines = (fields: readonly string[]): number =>
-  fields.reduce((sum, field) => sum + (field.includes('\n') ? field.split('\n').length - 1 : 0), 1);
+function countLines(fields: readonly string[]): number {
+  return fields.reduce((sum, field) => sum + (field.includes('\n') ? field.split('\n').length - 1 : 0), 1);
+}
 
 /** The position after `lines` lines of `text`. */
-const positionAfter = (text: string, lines: number): number => {
+function positionAfter(text: string, lines: number): number {
   let at = 0;
   for (let i = 0; i < lines; i++) at = text.indexOf('\n', at) + 1;
   return at;
-};
+}
 
 /** The position after the line that contains the character at `at`, but at most `end`, which is also the end of a line. */
-const endOfLine = (text: string, at: number, end: number): number =>
-  at < end ? text.indexOf('\n', at) + 1 || end : end;
+function endOfLine(text: string, at: number, end: number): number {
+  return at < end ? text.indexOf('\n', at) + 1 || end : end;
+}
 
 /** Throw if `text` is the start of a line that is too long. */
-const checkLength = (text: string, name: string): void => {
+function checkLength(text: string, name: string): void {
   if (text.length > MAX_CHARACTERS && !text.includes('\n'))
     throw new RangeError(`${name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
-};
+}
 
 /** Read rows, one array for each piece of text. */
 async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenerator<readonly Row[], void, undefined> {
@@ -178,7 +182,7 @@ export interface OpenRows {
   readonly rows: AsyncIterable<readonly Row[]>;
 }
 
-// Maximum number of malformed rows that are skipped to find the first two rows.
+/** Maximum number of malformed rows that are skipped to find the first two rows. */
 const MAX_SKIPPED = 1000;
 
 /**

@@ -22,20 +22,20 @@ interface DemoModule {
   }>;
 }
 
-// Relative to `dist/cli/main.js`, and to `src/cli/demo.ts` in a clone.
+/** Relative to `dist/cli/main.js`, and to `src/cli/demo.ts` in a clone. */
 const ADDRESSES = ['../demo/main.js', '../../demo/main.ts'];
 
-const findDemo = (): string => {
+function findDemo(): string {
   const found = ADDRESSES.map((address) => new URL(address, import.meta.url)).find((url) => existsSync(url));
   if (!found) throw new Error('demo: expected the files of the demo in the package, found none; reinstall the package');
   return found.href;
-};
+}
 
-const parsePort = (text: string): number => {
+function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (!(port <= 65_535)) throw new InvalidArgumentError('expected a whole number from 0 to 65535');
   return port;
-};
+}
 
 /** Create the command `demo`. */
 export function demoCommand(io: Io): Command {

@@ -21,7 +21,7 @@ export interface Check {
   readonly remedy?: string;
 }
 
-// The service rejects requests whose time is two minutes off.
+/** The service rejects requests whose time is two minutes off. */
 const MAX_SKEW_MS = 60_000;
 const TIMEOUT_MS = 10_000;
 
@@ -35,7 +35,9 @@ const CALLS: readonly (readonly [method: keyof Client, call: (client: Client) =>
   ['optOutStatus', (client) => client.optOutStatus(['unknown']).toArray()],
 ];
 
-const skipped = (name: string): Check => ({ name, status: 'skipped', detail: 'the service cannot be reached' });
+function skipped(name: string): Check {
+  return { name, status: 'skipped', detail: 'the service cannot be reached' };
+}
 
 /** The answer to the request of a page. */
 interface PageAnswer {
@@ -45,8 +47,8 @@ interface PageAnswer {
   readonly offsetMs: number | undefined;
 }
 
-// The request of a page that refreshes: no key, no envelope. An empty refresh token is rejected with 400.
-const askAsPage = async (baseUrl: string, origin: string): Promise<PageAnswer> => {
+/** The request of a page that refreshes: no key, no envelope. An empty refresh token is rejected with 400. */
+async function askAsPage(baseUrl: string, origin: string): Promise<PageAnswer> {
   const startedAt = Date.now();
   const response = await fetch(`${baseUrl}/v2/token/refresh`, {
     method: 'POST',
@@ -61,9 +63,9 @@ const askAsPage = async (baseUrl: string, origin: string): Promise<PageAnswer> =
   const date = Date.parse(response.headers.get('date') ?? '');
   // The header has whole seconds, so compare the middle of its second with the middle of the request.
   return { response, ms, offsetMs: Number.isNaN(date) ? undefined : date + 500 - (startedAt + ms / 2) };
-};
+}
 
-const checkReach = ({ response, ms }: PageAnswer): Check => {
+function checkReach({ response, ms }: PageAnswer): Check {
   const name = 'service';
   if (response.status === 400)
     return { name, status: 'ok', detail: `${new URL(response.url).origin} answers, in ${ms} ms` };
@@ -73,9 +75,9 @@ const checkReach = ({ response, ms }: PageAnswer): Check => {
     detail: `POST /v2/token/refresh answered ${response.status}, expected 400 for an empty token`,
     remedy: 'check --base-url: is this the address of an operator, without a path?',
   };
-};
+}
 
-const checkClock = ({ offsetMs }: PageAnswer): Check => {
+function checkClock({ offsetMs }: PageAnswer): Check {
   const name = 'clock';
   if (offsetMs === undefined) return { name, status: 'skipped', detail: 'the service sends no Date header' };
   const seconds = Math.abs(Math.round(offsetMs / 1000));
@@ -91,9 +93,9 @@ const checkClock = ({ offsetMs }: PageAnswer): Check => {
     detail: `${seconds} s ${offsetMs > 0 ? 'behind' : 'ahead of'} the service`,
     remedy: 'set the clock of this machine; the service rejects requests whose time is 2 minutes off',
   };
-};
+}
 
-const checkCors = ({ response }: PageAnswer, origin: string): Check => {
+function checkCors({ response }: PageAnswer, origin: string): Check {
   const allowed = response.headers.get('access-control-allow-origin');
   if (allowed === origin || allowed === '*')
     return { name: 'cors', status: 'ok', detail: `pages on ${origin} may refresh` };
@@ -103,12 +105,12 @@ const checkCors = ({ response }: PageAnswer, origin: string): Check => {
     detail: `pages on ${origin} cannot read answers: Access-Control-Allow-Origin is ${allowed ?? 'missing'}`,
     remedy: 'configure the service, or the proxy in front of it, to send the origin of the page',
   };
-};
+}
 
 /** The result of a request with the time 1970. */
 type Verdict = 'permitted' | 'refused' | 'wrong secret' | { readonly fault: string };
 
-const verdictOf = async (call: Promise<unknown>): Promise<Verdict> => {
+async function verdictOf(call: Promise<unknown>): Promise<Verdict> {
   try {
     await call;
     return 'permitted';
@@ -120,9 +122,9 @@ const verdictOf = async (call: Promise<unknown>): Promise<Verdict> => {
     if (['clock_skew', 'client_error', 'rate_limited'].includes(error.code)) return 'permitted';
     return { fault: error.message };
   }
-};
+}
 
-const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<Check[]> => {
+async function checkKey(connection: Connection, flags: ServiceOptions): Promise<Check[]> {
   const client = createConnected(connection, flags, { now: () => 0, retry: { tries: 1 }, bulkTimeoutMs: TIMEOUT_MS });
   const verdicts: Verdict[] = [];
   for (const [, call] of CALLS) verdicts.push(await verdictOf(call(client)));
@@ -151,7 +153,7 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
       }
     : { name: 'secret', status: 'ok', detail: 'belongs to the key' };
   return [{ name: 'key', status: 'ok', detail: `known; roles: ${shown.join(', ')}` }, secret];
-};
+}
 
 /**
  * Run all checks.

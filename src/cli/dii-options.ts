@@ -35,13 +35,13 @@ const FORMS: Readonly<Record<keyof DiiOptions, DiiForm>> = {
 };
 const KEYS = Object.keys(FORMS) as (keyof DiiOptions)[];
 
-const formOf = (argument: string): keyof DiiOptions => {
+function formOf(argument: string): keyof DiiOptions {
   if (argument.includes('@')) return 'email';
   if (argument.startsWith('+')) return 'phone';
   throw new RangeError(
     'DII: expected an email address, a phone number with a leading +, or an option for another form; got another string',
   );
-};
+}
 
 /**
  * Read the DII of a command line.

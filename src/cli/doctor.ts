@@ -12,14 +12,14 @@ interface DoctorOptions extends ServiceOptions {
   readonly origin?: string;
 }
 
-// A service that permits every page would also permit any other text. A webview has its own scheme.
-const parseOrigin = (text: string): string => {
+/** A service that permits every page would also permit any other text. A webview has its own scheme. */
+function parseOrigin(text: string): string {
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+$/.test(text))
     throw new InvalidArgumentError('expected an origin as browsers send it, https://host[:port], without a path');
   return text;
-};
+}
 
-const printChecks = (checks: readonly Check[], io: Io): void => {
+function printChecks(checks: readonly Check[], io: Io): void {
   const { green, red, dim } = coloursOf(io, 'out');
   const colours = { ok: green, failed: red, skipped: dim };
   const width = Math.max(...checks.map(({ name }) => name.length));
@@ -27,7 +27,7 @@ const printChecks = (checks: readonly Check[], io: Io): void => {
     io.out(`${colours[status](status.padEnd(7))}  ${name.padEnd(width)}  ${detail}`);
     if (remedy !== undefined) io.out(`${' '.repeat(width + 11)}${remedy}`);
   }
-};
+}
 
 /** Create the command `doctor`. */
 export function doctorCommand(io: Io): Command {

@@ -10,9 +10,10 @@ import { checkOwnFile, unwritable } from './paths.ts';
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-// Characters without a special meaning in a shell.
-const shellWord = (value: string): string =>
-  /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+/** Characters without a special meaning in a shell. */
+function shellWord(value: string): string {
+  return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+}
 
 /**
  * Format variables as lines that can be pasted into a shell.
@@ -23,7 +24,7 @@ export function exportLines(variables: Variables): string[] {
   return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
 }
 
-const readExisting = async (path: string): Promise<string> => {
+async function readExisting(path: string): Promise<string> {
   let file: FileHandle | undefined;
   try {
     // Without waiting for the writer of a pipe.
@@ -36,7 +37,7 @@ const readExisting = async (path: string): Promise<string> => {
   } finally {
     await file?.close();
   }
-};
+}
 
 /**
  * Check that a file of variables can be written, without changing it.

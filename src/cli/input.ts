@@ -30,9 +30,11 @@ export interface Input {
 
 const FIRST_BYTES = 4;
 
-// Detected from the first bytes. Spreadsheets save "Unicode text" as UTF-16 with a byte order mark. UTF-16 without one has a zero
-// byte beside each ASCII character.
-const decoderOf = ([one, two, three, four]: Uint8Array, name: string): TextDecoder => {
+/**
+ * Detected from the first bytes. Spreadsheets save "Unicode text" as UTF-16 with a byte order mark. UTF-16 without one has a zero
+ * byte beside each ASCII character.
+ */
+function decoderOf([one, two, three, four]: Uint8Array, name: string): TextDecoder {
   if (one === 0x50 && two === 0x4b && three === 3 && four === 4)
     throw new RangeError(`${name}: expected text, got a workbook or another ZIP file; save the sheet as CSV`);
   if (one === 0x1f && two === 0x8b)
@@ -42,7 +44,7 @@ const decoderOf = ([one, two, three, four]: Uint8Array, name: string): TextDecod
   if (one === 0 || two === 0)
     throw new RangeError(`${name}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`);
   return new TextDecoder();
-};
+}
 
 /**
  * Decode the content of a small file as {@link Input.pieces} does, because Windows tools write a byte order mark, or UTF-16.
@@ -93,7 +95,7 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
   };
 }
 
-// Read, write and execute permission of the group and of others.
+/** Read, write and execute permission of the group and of others. */
 const OTHERS = 0o077;
 
 /**

@@ -9,7 +9,7 @@ import { formatDuration } from './progress.ts';
 import { coloursOf, listed } from './style.ts';
 import { readAnswer } from './token-file.ts';
 
-// The first character of an advertising token encodes scope and type, the second its version (docs/protocol.md, "Tokens").
+/** The first character of an advertising token encodes scope and type, the second its version (docs/protocol.md, "Tokens"). */
 const KINDS: Readonly<Record<string, string>> = {
   A: 'UID2, from an email address',
   B: 'UID2, from a phone number',
@@ -36,7 +36,7 @@ interface Inspection {
   readonly endsAt: number;
 }
 
-const inspectSet = (set: TokenSet, now: number): Inspection => {
+function inspectSet(set: TokenSet, now: number): Inspection {
   const { advertisingToken, refreshToken, refreshAt, expiresAt, endsAt } = set;
   const kind = KINDS[advertisingToken[0]!];
   const version = /^\d$/.test(advertisingToken[1] ?? '') ? `, version ${advertisingToken[1]}` : '';
@@ -50,14 +50,14 @@ const inspectSet = (set: TokenSet, now: number): Inspection => {
     expiresAt,
     endsAt,
   };
-};
+}
 
-const when = (at: number, now: number): string => {
+function when(at: number, now: number): string {
   const span = formatDuration(Math.abs(at - now));
   return `${at > now ? `in ${span}` : `${span} ago`} (${new Date(at).toISOString()})`;
-};
+}
 
-const printSet = (found: Inspection, now: number, io: Io): void => {
+function printSet(found: Inspection, now: number, io: Io): void {
   const { phase, kind, advertisingTokenLength, refreshTokenLength, refreshAt, expiresAt, endsAt } = found;
   const { bold, green, yellow, red } = coloursOf(io, 'out');
   const colour = { fresh: green, due: yellow, stale: yellow, ended: red }[phase];
@@ -71,7 +71,7 @@ const printSet = (found: Inspection, now: number, io: Io): void => {
     [endsAt > now ? 'refresh token ends' : 'refresh token ended', when(endsAt, now)],
   ]);
   for (const row of rows) io.out(row);
-};
+}
 
 /** Create the command `inspect`. */
 export function inspectCommand(io: Io): Command {

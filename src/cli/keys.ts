@@ -15,18 +15,18 @@ import {
 import { parseNumber } from './options.ts';
 
 const DAY_SECONDS = 86_400;
-// The limits of `rotate`.
+/** The limits of `rotate`. */
 const [MIN_SECONDS, MAX_SECONDS] = [5, 366 * DAY_SECONDS];
-// Bidders' libraries read the keys about once an hour.
+/** Bidders' libraries read the keys about once an hour. */
 const SHORT_SECONDS = 3600;
 
-const parseDelay = (text: string): number => {
+function parseDelay(text: string): number {
   const seconds = parseNumber(text);
   if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds;
   throw new InvalidArgumentError(`expected from ${MIN_SECONDS} to ${MAX_SECONDS} s`);
-};
+}
 
-const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>
+function printKeys(keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void {
   printRows(
     keys,
     ['generation', 'state', 'encrypts from', 'valid until', 'retired'],
@@ -40,15 +40,17 @@ const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOption
     flags,
     io,
   );
+}
 
-const listCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('list').description('list the key generations')).action(
+function listCommand(io: Io): Command {
+  return addDatabaseOptions(new Command('list').description('list the key generations')).action(
     async (flags: OperatorDatabaseOptions) =>
       administer(flags, io, async ({ keys }) => printKeys(await keys.list(), flags, io)),
   );
+}
 
-const rotateCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('rotate').description('announce the next key generation'))
+function rotateCommand(io: Io): Command {
+  return addDatabaseOptions(new Command('rotate').description('announce the next key generation'))
     .option(
       '--in <seconds>',
       `time until it starts to encrypt, ${MIN_SECONDS} to ${MAX_SECONDS} (366 days)`,
@@ -63,9 +65,10 @@ const rotateCommand = (io: Io): Command =>
         printKeys([next], flags, io);
       }),
     );
+}
 
-const retireCommand = (io: Io): Command =>
-  addDatabaseOptions(
+function retireCommand(io: Io): Command {
+  return addDatabaseOptions(
     new Command('retire').description('retire a key generation: its tokens can no longer be decrypted'),
   )
     .argument('<generation>', 'its number', parseNumber)
@@ -75,6 +78,7 @@ const retireCommand = (io: Io): Command =>
         printKeys([await keys.retire(generation, flags.force === true)], flags, io),
       ),
     );
+}
 
 /** Create the command `keys`. */
 export function keysCommand(io: Io): Command {

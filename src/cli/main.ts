@@ -14,19 +14,22 @@ import { createInterface } from 'node:readline';
 import { addAbortSignal } from 'node:stream';
 import { STOPPED } from './io.ts';
 
-// Longer than any command needs to stop, ms: an operator answers requests for 10 s, and 22 s if its database hangs.
+/** Longer than any command needs to stop, ms: an operator answers requests for 10 s, and 22 s if its database hangs. */
 const STOP_TIMEOUT_MS = 25_000;
-// How long a reader may take for the output of a command that has stopped, ms.
+/** How long a reader may take for the output of a command that has stopped, ms. */
 const FLUSH_TIMEOUT_MS = 1000;
 const MAX_BUFFERED_BYTES = 2 ** 20;
 
-// A reader of the output that stalls would keep the process alive.
-const endAfter = (ms: number): void => void setTimeout(() => process.exit(process.exitCode ?? STOPPED), ms).unref();
+/** A reader of the output that stalls would keep the process alive. */
+function endAfter(ms: number): void {
+  setTimeout(() => process.exit(process.exitCode ?? STOPPED), ms).unref();
+}
 
-// Called at the first signal. Without one, and at the second signal, the process ends at once.
+/** Called at the first signal. Without one, and at the second signal, the process ends at once. */
 const stopping = new Set<() => void>();
 let isStopped = false;
-const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
+
+function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
   if (stopping.size > 0) {
     isStopped = true;
     for (const stop of stopping) stop();
@@ -38,7 +41,8 @@ const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
   process.kill(process.pid, signal);
   // The first process of a container is not ended by a signal.
   process.exit(128 + constants.signals[signal]);
-};
+}
+
 // Before the program is loaded, because the first process of a container ignores a signal that has no listener.
 process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
 const [{ reasonOf }, { run }] = await Promise.all([import('./paths.ts'), import('./program.ts')]);
@@ -51,8 +55,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Messages that nobody can read must not end a job.
 process.stderr.on('error', () => {});
 
-// Ctrl-C and Ctrl-D close the interface. Both mean no.
-const ask = async (question: string): Promise<boolean> => {
+/** Ctrl-C and Ctrl-D close the interface. Both mean no. */
+async function ask(question: string): Promise<boolean> {
   // Without `terminal`, because the raw mode that it sets would lose a Ctrl-D typed before the question.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const close = () => lines.close();
@@ -69,12 +73,12 @@ const ask = async (question: string): Promise<boolean> => {
     stopping.delete(close);
     close();
   }
-};
+}
 
-// Lines printed in one turn of the event loop are written with one system call.
-const flushOut = (): void => {
+/** Lines printed in one turn of the event loop are written with one system call. */
+function flushOut(): void {
   while (process.stdout.writableCorked > 0) process.stdout.uncork();
-};
+}
 
 let dropped = 0;
 process.stderr.on('drain', () => {
@@ -82,7 +86,7 @@ process.stderr.on('drain', () => {
   dropped = 0;
 });
 
-// Undefined until a command reads it, because accessing `process.stdin` opens it.
+/** Undefined until a command reads it, because accessing `process.stdin` opens it. */
 let stdin: typeof process.stdin | undefined;
 
 process.exitCode = await run(process.argv.slice(2), {

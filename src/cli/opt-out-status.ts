@@ -10,9 +10,9 @@ import type { RowOptions } from './options.ts';
 import { createProgressLine } from './progress.ts';
 import { clientOf, type ServiceOptions } from './service-options.ts';
 
-// As `normalizeName` returns them.
+/** As `normalizeName` returns them. */
 const NAMES = ['rawid', 'advertisingid'];
-// Raw IDs have 43 or 44 characters.
+/** Raw IDs have 43 or 44 characters. */
 const RAW_ID = /^[\w+/=-]{32,256}$/;
 
 async function* rawIdsIn(

@@ -20,12 +20,12 @@ export interface RowOptions {
   readonly delimiter?: string;
 }
 
-const parseDelimiter = (text: string): string => {
+function parseDelimiter(text: string): string {
   const delimiter = text === 'tab' || text === '\\t' ? '\t' : text;
   if (delimiter.length !== 1 || /["\r\n]/.test(delimiter))
     throw new InvalidArgumentError('expected one character, or tab');
   return delimiter;
-};
+}
 
 /** Add the options of the commands that read the rows of a file. */
 export function addRowOptions(command: Command): Command {
@@ -38,7 +38,9 @@ export function addRowOptions(command: Command): Command {
     );
 }
 
-const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
 
 /** The options on the command line. Without `rootSecretFile` and `config`, the root secret comes from the environment. */
 interface GivenFlags {

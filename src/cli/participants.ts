@@ -19,18 +19,20 @@ import {
 import { parseNumber, parseRoles } from './options.ts';
 import { warnAboutSecret } from './service-options.ts';
 
-// Enough digits to be unique. The whole hash is longer than a line.
+/** Enough digits to be unique. The whole hash is longer than a line. */
 const ID_DIGITS = 16;
 
-const rowOf = ({ keyHash, siteId, roles, addedAt, revokedAt }: ListedParticipant) => ({
-  id: keyHash.slice(0, ID_DIGITS),
-  siteId,
-  roles,
-  addedAt,
-  revokedAt,
-});
+function rowOf({ keyHash, siteId, roles, addedAt, revokedAt }: ListedParticipant) {
+  return {
+    id: keyHash.slice(0, ID_DIGITS),
+    siteId,
+    roles,
+    addedAt,
+    revokedAt,
+  };
+}
 
-const printParticipants = (participants: readonly ListedParticipant[], flags: OperatorDatabaseOptions, io: Io): void =>
+function printParticipants(participants: readonly ListedParticipant[], flags: OperatorDatabaseOptions, io: Io): void {
   printRows(
     participants.map(rowOf),
     ['id', 'site', 'roles', 'added', 'revoked'],
@@ -44,12 +46,14 @@ const printParticipants = (participants: readonly ListedParticipant[], flags: Op
     flags,
     io,
   );
+}
 
-const listCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('list').description('list the participants')).action(
+function listCommand(io: Io): Command {
+  return addDatabaseOptions(new Command('list').description('list the participants')).action(
     async (flags: OperatorDatabaseOptions) =>
       administer(flags, io, async ({ participants }) => printParticipants(await participants.list(), flags, io)),
   );
+}
 
 interface CredentialFlags extends OperatorDatabaseOptions {
   readonly siteId?: number;
@@ -65,7 +69,7 @@ interface UpdateFlags extends CredentialFlags {
 }
 
 /** Environment variables usually identify the participant that calls a service, so they are used here only with `--from-env`. */
-const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
+function givenCredentials(flags: AddFlags, { env }: Io): GivenCredentials {
   const { siteId, roles, apiKey, clientSecret, fromEnv } = flags;
   const variable = (name: string) => (fromEnv ? env[name] || undefined : undefined);
   const given = {
@@ -77,15 +81,15 @@ const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
   if (fromEnv && given.apiKey === undefined)
     throw new RangeError('--from-env: expected TESSERA_API_KEY in the environment, got none');
   return given;
-};
+}
 
 /** Print a participant, and the credentials that were generated for it. Credentials that the user passed are known already. */
-const printGenerated = (
+function printGenerated(
   { keyHash, siteId, roles }: Pick<ListedParticipant, 'keyHash' | 'siteId' | 'roles'>,
   generated: { readonly apiKey?: string; readonly clientSecret?: string },
   { json }: OperatorDatabaseOptions,
   { out }: Io,
-): void => {
+): void {
   const id = keyHash.slice(0, ID_DIGITS);
   if (json) {
     out(JSON.stringify({ id, siteId, roles, ...generated }));
@@ -98,10 +102,10 @@ const printGenerated = (
     ...(clientSecret !== undefined && { TESSERA_CLIENT_SECRET: clientSecret }),
   });
   for (const line of lines) out(line);
-};
+}
 
-const addCommand = (io: Io): Command =>
-  addDatabaseOptions(
+function addCommand(io: Io): Command {
+  return addDatabaseOptions(
     new Command('add').description('add a participant and print the credentials that were generated for it'),
     'print one line of JSON',
   )
@@ -123,9 +127,10 @@ const addCommand = (io: Io): Command =>
         printGenerated(added, generated, flags, io);
       });
     });
+}
 
-const updateCommand = (io: Io): Command =>
-  addDatabaseOptions(
+function updateCommand(io: Io): Command {
+  return addDatabaseOptions(
     new Command('update').description('change a participant; omitted options change nothing'),
     'print one line of JSON',
   )
@@ -144,13 +149,15 @@ const updateCommand = (io: Io): Command =>
         printGenerated(changed, newSecret ? { clientSecret: changed.clientSecret } : {}, flags, io);
       });
     });
+}
 
-const revokeCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('revoke').description('revoke participants permanently'))
+function revokeCommand(io: Io): Command {
+  return addDatabaseOptions(new Command('revoke').description('revoke participants permanently'))
     .argument('<id...>', 'their IDs as `list` prints them, or the first 8 or more digits')
     .action(async (ids: string[], flags: OperatorDatabaseOptions) =>
       administer(flags, io, async ({ participants }) => printParticipants(await participants.revoke(ids), flags, io)),
     );
+}
 
 /** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {

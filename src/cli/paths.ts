@@ -23,13 +23,16 @@ const REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files',
 };
 
-// An address, a phone number, or a long string without an extension that is not a path: a token, key, secret or hash.
-const isPrivate = (text: string): boolean =>
-  text.includes('@') ||
-  /^\+?[\d ()-]{7,}$/.test(text) ||
-  text.length > 200 ||
-  (/^[\w+/=-]{32,}$/.test(text) && !/^(?:\/|\.\.?\/)/.test(text)) ||
-  /^(?:UID2|EUID)-/.test(text);
+/** An address, a phone number, or a long string without an extension that is not a path: a token, key, secret or hash. */
+function isPrivate(text: string): boolean {
+  return (
+    text.includes('@') ||
+    /^\+?[\d ()-]{7,}$/.test(text) ||
+    text.length > 200 ||
+    (/^[\w+/=-]{32,}$/.test(text) && !/^(?:\/|\.\.?\/)/.test(text)) ||
+    /^(?:UID2|EUID)-/.test(text)
+  );
+}
 
 /**
  * Return the name of a file for a message.

@@ -43,14 +43,17 @@ const COMMANDS = [
 /** 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal. */
 export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
 
-// Two folders up, both in `src/` and in `dist/`.
-const readVersion = async (): Promise<string> =>
-  JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')).version;
+/** Two folders up, both in `src/` and in `dist/`. */
+async function readVersion(): Promise<string> {
+  return JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
 
 /** Remove the arguments that a commander message quotes, because they may be DII, a token or a secret. */
-const redactArguments = (message: string, args: readonly string[]): string => {
+function redactArguments(message: string, args: readonly string[]): string {
   let text = message;
   for (const arg of args) {
     // Names of commands and options may stay; values may not.
@@ -61,10 +64,10 @@ const redactArguments = (message: string, args: readonly string[]): string => {
       text = text.replaceAll(`'${arg.slice(arg.indexOf('=') + 1)}'`, "'...'");
   }
   return text;
-};
+}
 
 /** Print `error:`, `warning:` and `hint:` in colour. */
-const withColours = (io: Io): Io => {
+function withColours(io: Io): Io {
   const { red, yellow, cyan, bold } = coloursOf(io, 'err');
   const colours = { error: red, warning: yellow, hint: cyan };
   const err = (line: string): void =>
@@ -72,10 +75,10 @@ const withColours = (io: Io): Io => {
       line.replace(/^(error|warning|hint):/, (lead) => bold(colours[lead.slice(0, -1) as keyof typeof colours](lead))),
     );
   return { ...io, err };
-};
+}
 
 /** What the user can do about an error of the service; undefined if the error's message already says it. */
-const hintFor = async (error: unknown): Promise<string | undefined> => {
+async function hintFor(error: unknown): Promise<string | undefined> {
   if (!isTokenError(error)) return undefined;
   if (error.code === 'unauthorized') {
     const { requiredRoles } = await import('./required-roles.ts');
@@ -85,20 +88,23 @@ const hintFor = async (error: unknown): Promise<string | undefined> => {
   if (error.code === 'clock_skew') return 'set the clock of this machine: tessera doctor shows the difference';
   if (error.message.includes('Check encryption key')) return 'check the client secret: it must belong to the API key';
   return undefined;
-};
+}
 
 /** After a commander error, point to the help that lists what the command expects. */
-const hintAtHelp = (command: Command, path: string): Command =>
-  command.showHelpAfterError(`hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`);
+function hintAtHelp(command: Command, path: string): Command {
+  return command.showHelpAfterError(
+    `hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`,
+  );
+}
 
 /** Pass the settings of the program to a command and the commands below it, and add their examples. `name`: `keys list`. */
-const adopt = (command: Command, program: Command, name = command.name()): Command => {
+function adopt(command: Command, program: Command, name = command.name()): Command {
   for (const part of command.commands) adopt(part, program, `${name} ${part.name()}`);
   return addExamples(hintAtHelp(command.copyInheritedSettings(program), `tessera ${name}`), name);
-};
+}
 
 /** Create the commands that completion offers. */
-const createCommands = (version: string, args: readonly string[], io: Io): Command => {
+function createCommands(version: string, args: readonly string[], io: Io): Command {
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
@@ -116,7 +122,7 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
     });
   for (const create of COMMANDS) program.addCommand(adopt(create(io), program));
   return hintAtHelp(program, 'tessera');
-};
+}
 
 /**
  * Create the whole program. Nothing runs before it parses a command line.
@@ -133,7 +139,7 @@ export function createProgram(version: string, args: readonly string[], io: Io):
 }
 
 /** Add the variables of the file of `--env` to the environment before a command runs. */
-const readEnvFileFirst = (program: Command, io: Io): void => {
+function readEnvFileFirst(program: Command, io: Io): void {
   program.hook('preAction', async (_, command) => {
     const { env: envFile } = command.opts<{ env?: string }>();
     // The operator writes this file.
@@ -145,7 +151,7 @@ const readEnvFileFirst = (program: Command, io: Io): void => {
       if (/^PG[A-Z]+$/.test(name)) process.env[name] ||= value;
     }
   });
-};
+}
 
 /** Run one command line. Never rejects. */
 export async function run(args: readonly string[], given: Io): Promise<ExitCode> {

@@ -14,7 +14,7 @@ interface BucketsOptions extends ServiceOptions {
 const DATE_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 /** Parse an instant to epoch ms. Without a zone it is in UTC, as in the service's date-times. */
-const parseInstant = (text: string): number => {
+function parseInstant(text: string): number {
   if (/^\d{13}$/.test(text)) return Number(text);
   const found = DATE_TIME.exec(text);
   const at = found ? Date.parse(text.includes('T') && !found[1] ? `${text}Z` : text) : Number.NaN;
@@ -23,7 +23,7 @@ const parseInstant = (text: string): number => {
   if (Number.isNaN(at) || new Date(date).toISOString().slice(0, 10) !== date)
     throw new InvalidArgumentError('expected YYYY-MM-DD[Thh:mm[:ss]] in UTC, or epoch milliseconds');
   return at;
-};
+}
 
 /** Create the command `buckets`. */
 export function bucketsCommand(io: Io): Command {

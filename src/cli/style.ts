@@ -40,20 +40,21 @@ export function listed(rows: readonly (readonly [name: string, text: string])[])
   return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`);
 }
 
-// The line breaks and tabs of indented JSON, help texts and CSV.
+/** The line breaks and tabs of indented JSON, help texts and CSV. */
 const KEPT = '\n\t';
 
-// The colours of this command: bold, dim, six colours, and their end codes. They change neither text nor position.
+/** The colours of this command: bold, dim, six colours, and their end codes. They change neither text nor position. */
 const COLOUR = new RegExp(`(${String.fromCharCode(27)}\\[(?:[12]|22|3[1-6]|39)m)`);
 
 /** Escape the control characters of a line, except for colours if they are enabled. */
-const safe = (line: string, hasColours: boolean): string =>
-  hasColours
+function safe(line: string, hasColours: boolean): string {
+  return hasColours
     ? line
         .split(COLOUR)
         .map((part) => (COLOUR.test(part) ? part : escapeControls(part, KEPT)))
         .join('')
     : escapeControls(line, KEPT);
+}
 
 /**
  * Wrap an `Io` so that its output contains no control characters except line breaks, tabs, and colours if they are enabled: text

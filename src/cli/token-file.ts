@@ -8,7 +8,7 @@ import { MAX_CHARACTERS, openInput, warnIfReadableByOthers } from './input.ts';
 import type { Io } from './io.ts';
 import { parseJson, shownPath } from './paths.ts';
 
-const readJson = async (file: string, io: Io): Promise<unknown> => {
+async function readJson(file: string, io: Io): Promise<unknown> {
   let text = '';
   for await (const piece of (await openInput(file, io)).pieces) {
     text += piece;
@@ -16,7 +16,7 @@ const readJson = async (file: string, io: Io): Promise<unknown> => {
       throw new RangeError(`${shownPath(file)}: expected a token set, got more than ${MAX_CHARACTERS} characters`);
   }
   return parseJson(text, file);
-};
+}
 
 /**
  * Read an answer.

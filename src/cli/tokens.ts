@@ -50,7 +50,7 @@ export function validateCommand(io: Io): Command {
   });
 }
 
-const checkResponseKey = (key: string): string => {
+function checkResponseKey(key: string): string {
   let length = 0;
   try {
     ({ length } = fromB64(key));
@@ -60,10 +60,10 @@ const checkResponseKey = (key: string): string => {
   if (length !== 32)
     throw new RangeError(`--response-key: expected base64 of 32 bytes, got a string of ${key.length} characters`);
   return key;
-};
+}
 
-// With --response-key, the argument is the refresh token; otherwise it is the file of a token set.
-const readRefreshable = async (argument: string, key: string | undefined, io: Io): Promise<Refreshable> => {
+/** With --response-key, the argument is the refresh token; otherwise it is the file of a token set. */
+async function readRefreshable(argument: string, key: string | undefined, io: Io): Promise<Refreshable> {
   if (key !== undefined) {
     warnAboutSecret('--response-key', io);
     return { refreshToken: argument, responseKeyB64: checkResponseKey(key) };
@@ -71,7 +71,7 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
   const answer = await readAnswer(argument, io);
   if (answer !== 'optout') return answer;
   throw new RangeError(`${shownPath(argument)}: expected a token set, got the answer for an opted-out user`);
-};
+}
 
 /** Create the command `refresh`. */
 export function refreshCommand(io: Io): Command {

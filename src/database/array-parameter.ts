@@ -25,13 +25,13 @@ const NULL_LENGTH = -1;
 const MAX_UNIT_BYTES = 3;
 
 /** Start an array with space for elements that have at most `maxBytes` together. */
-const startArray = (type: number, elements: number, maxBytes: number): Buffer => {
+function startArray(type: number, elements: number, maxBytes: number): Buffer {
   const array = Buffer.allocUnsafe(HEADER_BYTES + WORD_BYTES * elements + maxBytes);
   for (const [i, word] of [1, 0, type, elements, 1].entries()) array.writeInt32BE(word, WORD_BYTES * i);
   return array;
-};
+}
 
-const textArray = (elements: readonly (string | null)[]): Buffer => {
+function textArray(elements: readonly (string | null)[]): Buffer {
   let units = 0;
   for (const element of elements) units += element?.length ?? 0;
   const array = startArray(TEXT, elements.length, MAX_UNIT_BYTES * units);
@@ -41,9 +41,9 @@ const textArray = (elements: readonly (string | null)[]): Buffer => {
     at = array.writeInt32BE(length, at) + Math.max(0, length);
   }
   return array.subarray(0, at);
-};
+}
 
-const bigintArray = (elements: readonly (number | null)[]): Buffer => {
+function bigintArray(elements: readonly (number | null)[]): Buffer {
   const array = startArray(BIGINT, elements.length, BIGINT_BYTES * elements.length);
   let at = HEADER_BYTES;
   for (const element of elements) {
@@ -51,7 +51,7 @@ const bigintArray = (elements: readonly (number | null)[]): Buffer => {
     if (element !== null) at = array.writeBigInt64BE(BigInt(element), at);
   }
   return array.subarray(0, at);
-};
+}
 
 /**
  * Convert the value of parameter `$number`: an array that the statement declares as `text[]` or `bigint[]` becomes binary. It may

@@ -29,7 +29,7 @@ interface NodeFiles {
   readonly stream_ops: { fsync?: (stream: Stream) => number };
 }
 
-const syncPath = (path: string): void => {
+function syncPath(path: string): void {
   // Windows cannot open a folder, and does not need to sync one.
   if (process.platform === 'win32') return;
   const file = openSync(path, 'r');
@@ -38,12 +38,12 @@ const syncPath = (path: string): void => {
   } finally {
     closeSync(file);
   }
-};
+}
 
-// The owner's permissions and the file type.
+/** The owner's permissions and the file type. */
 const OWNER_BITS = ~0o077;
 
-const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
+function keepPrivate({ node_ops: ops }: NodeFiles): void {
   const { mknod, setattr } = ops;
   ops.mknod = (parent, name, mode, device) => mknod(parent, name, mode & OWNER_BITS, device);
   ops.setattr = (node, attributes) =>
@@ -51,7 +51,7 @@ const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
       node,
       typeof attributes.mode === 'number' ? { ...attributes, mode: attributes.mode & OWNER_BITS } : attributes,
     );
-};
+}
 
 /** PGlite options for a private folder whose commits are on the disk when they are acknowledged. */
 export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string) {

@@ -7,7 +7,7 @@
 
 import type { Database, Queries } from './types.ts';
 
-// The same as `SET LOCAL synchronous_commit = on`, only for this transaction. `remote_apply` guarantees more, so it stays.
+/** The same as `SET LOCAL synchronous_commit = on`, only for this transaction. `remote_apply` guarantees more, so it stays. */
 const MAKE_DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
 

@@ -7,17 +7,17 @@
 
 import { isTokenError, TokenError } from '../token/index.ts';
 
-// Messages of the `pg` package without a code. None of them quotes a value.
+/** Messages of the `pg` package without a code. None of them quotes a value. */
 const SAFE_MESSAGE =
   /^(Connection|Client|The server|SSL|SASL|timeout|Query read timeout|server|self[- ]signed|unable to)/;
 
-// Node's codes for a certificate that it does not accept. Their messages contain nothing but host names.
+/** Node's codes for a certificate that it does not accept. Their messages contain nothing but host names. */
 const REFUSED_CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-// The message of `pg` if the server asks for a password and neither the URL nor the environment has one.
+/** The message of `pg` if the server asks for a password and neither the URL nor the environment has one. */
 const NO_PASSWORD = /password must be a string/;
 
-const describe = (error: unknown): string => {
+function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   if (!(error instanceof Error)) return 'an unknown failure';
   const { code, message } = error as Error & { code?: unknown };
@@ -46,7 +46,7 @@ const describe = (error: unknown): string => {
   }
   if (NO_PASSWORD.test(message)) return 'the server requires a password, got none: set PGPASSWORD';
   return SAFE_MESSAGE.test(message) ? message : error.name;
-};
+}
 
 /** Convert an error of an engine. `action` says what failed: `a statement failed`. A TokenError is returned unchanged. */
 export function storageError(error: unknown, action: string): TokenError {

@@ -9,8 +9,9 @@ import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 
-const endsEngine = (error: unknown): boolean =>
-  ['FATAL', 'PANIC'].includes((error as { readonly severity?: string } | undefined)?.severity ?? '');
+function endsEngine(error: unknown): boolean {
+  return ['FATAL', 'PANIC'].includes((error as { readonly severity?: string } | undefined)?.severity ?? '');
+}
 
 /** Reject every statement after such an error. Returns a function that tells whether one has occurred. */
 export function stopAfterPanic(engine: PGlite): () => boolean {

@@ -18,8 +18,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { escapeControls } from '../token/checks.ts';
 import { TokenError } from '../token/index.ts';
-import type { ProcessIdentity, ProcessState } from './process-identity.ts';
-import { currentProcess, stateOf } from './process-identity.ts';
+import { currentProcess, type ProcessIdentity, type ProcessState, stateOf } from './process-identity.ts';
 
 const NAME = /^in-use-[0-9a-f-]{36}\.json$/;
 const UPDATE_INTERVAL_MS = 10_000;
@@ -29,7 +28,7 @@ export const ABANDONED_AFTER_MS = 60_000;
 const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
 const WATCH_STEPS = 24;
 const TRIES = 4;
-// A lock file has a few hundred bytes.
+/** A lock file has a few hundred bytes. */
 const MAX_BYTES = 4096;
 const MAX_SHOWN = 100;
 
@@ -43,22 +42,22 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
-const parseOwner = (text: string): Partial<ProcessIdentity> => {
+function parseOwner(text: string): Partial<ProcessIdentity> {
   try {
     return JSON.parse(text) ?? {};
   } catch {
     return {};
   }
-};
+}
 
-const describe = ({ pid, host }: Partial<ProcessIdentity>, file: string): string => {
+function describe({ pid, host }: Partial<ProcessIdentity>, file: string): string {
   if (pid === process.pid && host === hostname()) return 'this process';
   const name = escapeControls(`process ${pid} on ${host}`.slice(0, MAX_SHOWN));
   return `${pid === undefined ? 'an unknown process' : name} (${file})`;
-};
+}
 
-// Opens a lock file, which another user may have replaced, if that user can write to the folder: a pipe would never end.
-const withLockFile = async <T>(path: string, read: (file: FileHandle) => Promise<T>): Promise<T> => {
+/** Opens a lock file, which another user may have replaced, if that user can write to the folder: a pipe would never end. */
+async function withLockFile<T>(path: string, read: (file: FileHandle) => Promise<T>): Promise<T> {
   const refused = new TokenError(
     'storage_failed',
     `database: ${path}: expected a regular file, got another entry; remove it, and let no other user write to the folder`,
@@ -72,19 +71,22 @@ const withLockFile = async <T>(path: string, read: (file: FileHandle) => Promise
   } finally {
     await file.close();
   }
-};
+}
 
-// Opens the file, because a network file system then compares its cached attributes with those of the server.
-const modifiedAt = (path: string): Promise<number> => withLockFile(path, async (file) => (await file.stat()).mtimeMs);
+/** Opens the file, because a network file system then compares its cached attributes with those of the server. */
+function modifiedAt(path: string): Promise<number> {
+  return withLockFile(path, async (file) => (await file.stat()).mtimeMs);
+}
 
-const readText = (path: string): Promise<string> =>
-  withLockFile(path, async (file) => {
+function readText(path: string): Promise<string> {
+  return withLockFile(path, async (file) => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
     return buffer.toString('utf8', 0, bytesRead);
   });
+}
 
-// Tell whether the process of a lock file has ended. `now` is the time of the file system.
-const hasEnded = async (path: string, state: ProcessState, now: number, watchMs: number): Promise<boolean> => {
+/** Tell whether the process of a lock file has ended. `now` is the time of the file system. */
+async function hasEnded(path: string, state: ProcessState, now: number, watchMs: number): Promise<boolean> {
   if (state === 'running' || state === 'ended') return state === 'ended';
   const before = await modifiedAt(path);
   if (state === 'unknown' && now - before < ABANDONED_AFTER_MS) return false;
@@ -93,10 +95,10 @@ const hasEnded = async (path: string, state: ProcessState, now: number, watchMs:
     if ((await modifiedAt(path)) !== before) return false;
   }
   return true;
-};
+}
 
-// Find another running process that uses the folder. Removes the lock files of ended processes.
-const findOther = async (folder: string, own: string, watchMs: number): Promise<string | undefined> => {
+/** Find another running process that uses the folder. Removes the lock files of ended processes. */
+async function findOther(folder: string, own: string, watchMs: number): Promise<string | undefined> {
   // The time of the file system, which may be on another machine.
   const now = await modifiedAt(join(folder, own));
   for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
@@ -111,7 +113,7 @@ const findOther = async (folder: string, own: string, watchMs: number): Promise<
     }
   }
   return undefined;
-};
+}
 
 /**
  * Lock a folder for this process.
@@ -146,18 +148,20 @@ export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Pr
   );
 }
 
-// Update the time of a lock file by the clock of the file system, with which others compare it: the clock of this process may
-// differ. The content is overwritten with itself, so that nobody reads an incomplete file.
-const touch = async (path: string, text: string): Promise<void> => {
+/**
+ * Update the time of a lock file by the clock of the file system, with which others compare it: the clock of this process may
+ * differ. The content is overwritten with itself, so that nobody reads an incomplete file.
+ */
+async function touch(path: string, text: string): Promise<void> {
   const file = await open(path, 'r+');
   try {
     await file.write(text, 0);
   } finally {
     await file.close();
   }
-};
+}
 
-const holdLock = (path: string, text: string): FolderLock => {
+function holdLock(path: string, text: string): FolderLock {
   let isHeld = true;
   const noteLoss = (error: NodeJS.ErrnoException): void => {
     if (error.code === 'ENOENT') isHeld = false;
@@ -176,4 +180,4 @@ const holdLock = (path: string, text: string): FolderLock => {
       await rm(path, { force: true });
     },
   };
-};
+}

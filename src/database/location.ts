@@ -4,20 +4,22 @@
 
 const EXPECTED = 'database: expected a folder or postgres://user:password@host:port/name';
 
-// `host:port`, `jdbc:...`, `user@host`, `key=value`, also after a socket, `//host:port`, `host/name?key=value`: not meant as a
-// folder. `C:\data` and `./a=b` are folders.
+/**
+ * `host:port`, `jdbc:...`, `user@host`, `key=value`, also after a socket, `//host:port`, `host/name?key=value`: not meant as a
+ * folder. `C:\data` and `./a=b` are folders.
+ */
 const CONNECTION = /^(?![a-z]:[\\/])[^\\/]*[:=@]|^\/\/[^/]*[:@]|\s\w+\s*=|:[^\\/]*@|\?\w+=/i;
 
-const folderFault = (location: string): string | undefined => {
+function folderFault(location: string): string | undefined {
   if (location.trim() === '') return 'an empty string';
   if (location.includes('\0')) return 'a string with U+0000';
   if (location !== location.trim()) return 'white space at the beginning or the end';
   return CONNECTION.test(location)
     ? 'a connection in another form; a folder needs a name without : = @ and ?'
     : undefined;
-};
+}
 
-const urlFault = (location: string): string | undefined => {
+function urlFault(location: string): string | undefined {
   if (/^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)|[?&]host=[^&#]*(?:,|%2c)/i.test(location))
     return 'several hosts, which pg does not support; use a name that follows the primary';
   const encode = '; percent-encode special characters in user and password';
@@ -27,7 +29,7 @@ const urlFault = (location: string): string | undefined => {
   // In a parameter it is plain: `?user=name@server`.
   const isMisread = `${pathname}${hash}`.includes('@') || /^\?[^=]*@/.test(search);
   return isMisread ? `a URL with @ after the host${encode}` : undefined;
-};
+}
 
 /**
  * Return the kind of a location.

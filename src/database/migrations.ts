@@ -15,10 +15,10 @@ export interface Migrations {
   readonly steps: readonly string[];
 }
 
-// Key of the advisory lock. The number is arbitrary but must never change.
+/** Key of the advisory lock. The number is arbitrary but must never change. */
 const LOCK_KEY = 0x7e55e7a;
 
-// The column `room` holds the name of the owner. It has this name in existing databases.
+/** The column `room` holds the name of the owner. It has this name in existing databases. */
 const CREATE_TABLE = `CREATE TABLE tessera_migrations (
   room text NOT NULL,
   number integer NOT NULL,
@@ -26,21 +26,21 @@ const CREATE_TABLE = `CREATE TABLE tessera_migrations (
   PRIMARY KEY (room, number)
 )`;
 
-const doneIn = async ({ query }: Pick<Queries, 'query'>, name: string): Promise<number> => {
+async function doneIn({ query }: Pick<Queries, 'query'>, name: string): Promise<number> {
   const [last] = await query<{ number: number }>(
     'SELECT coalesce(max(number), 0) AS number FROM tessera_migrations WHERE room = $1',
     [name],
   );
   return last?.number ?? 0;
-};
+}
 
-const assertNotNewer = ({ name, steps }: Migrations, done: number): void => {
+function assertNotNewer({ name, steps }: Migrations, done: number): void {
   if (done > steps.length)
     throw new TokenError(
       'storage_failed',
       `database: the tables of ${name}: expected version ${steps.length} or lower, got ${done}, written by a newer version of Tessera`,
     );
-};
+}
 
 /**
  * Check that the existing tables of one owner are up to date. It changes nothing.
@@ -58,10 +58,10 @@ export async function assertMigrated(database: Database, migrations: Migrations)
     );
 }
 
-// PostgreSQL's code for a lock that another transaction has held for too long.
+/** PostgreSQL's code for a lock that another transaction has held for too long. */
 const LOCK_TIMEOUT = '(55P03)';
 
-const runScript = async ({ script }: Queries, { name, steps }: Migrations, number: number): Promise<void> => {
+async function runScript({ script }: Queries, { name, steps }: Migrations, number: number): Promise<void> {
   try {
     await script(steps[number - 1]!);
   } catch (error) {
@@ -74,7 +74,7 @@ const runScript = async ({ script }: Queries, { name, steps }: Migrations, numbe
       `${error.message}, in the update of the tables of ${name} to version ${number}${remedy}`,
     );
   }
-};
+}
 
 /**
  * Bring the tables of one owner up to date, all or none.

@@ -10,7 +10,7 @@ export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
 
 /** Convert the error of a failed import of an engine's package. */
-const importError = (error: unknown, location: string, name: string): unknown => {
+function importError(error: unknown, location: string, name: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return error;
   // The package itself is installed, but one of its dependencies is missing.
@@ -19,7 +19,7 @@ const importError = (error: unknown, location: string, name: string): unknown =>
     'storage_failed',
     `database: ${location} needs the package ${name}, which is not installed: npm install ${name}`,
   );
-};
+}
 
 // esbuild and webpack fail on the import of a package that is not installed, unless the import is directly inside a `try`.
 

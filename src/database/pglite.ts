@@ -25,7 +25,7 @@ import { guardTransaction } from './transaction-guard.ts';
 import type { Database, Queries } from './types.ts';
 
 const PRIVATE_MODE = 0o700;
-// The meaning of a file-system error for the path of a folder.
+/** The meaning of a file-system error for the path of a folder. */
 const FOLDER_FAULTS: Readonly<Record<string, string>> = {
   EEXIST: 'it is a file',
   ENOTDIR: 'a part of the path is a file',
@@ -35,19 +35,20 @@ const FOLDER_FAULTS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the device',
 };
-// OID of the type in PostgreSQL. PGlite parses large values as BigInt by default.
+/** OID of the type in PostgreSQL. PGlite parses large values as BigInt by default. */
 const INT8 = 20;
 
 const NO_SPACE = /no space left|quota exceeded/i;
-// The number of the error in WebAssembly.
+/** The number of the error in WebAssembly. */
 const WASI_ENOSPC = 51;
-// A new database has 40 MB. If the disk becomes full while it is being created, PGlite runs in an endless loop.
+/** A new database has 40 MB. If the disk becomes full while it is being created, PGlite runs in an endless loop. */
 const MIN_FREE_BYTES = 64e6;
 
-const noSpace = (files: string, found: string): TokenError =>
-  new TokenError('storage_failed', `database: no space left on the device of ${files}: ${found}`);
+function noSpace(files: string, found: string): TokenError {
+  return new TokenError('storage_failed', `database: no space left on the device of ${files}: ${found}`);
+}
 
-const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
+async function start(pglite: PGlitePackage, files: string): Promise<PGlite> {
   // Why PostgreSQL ends while starting. The error that PGlite throws does not say it.
   let fatal: string | undefined;
   const onStderr = (line: string): boolean => {
@@ -66,10 +67,10 @@ const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
       `database: cannot open the files in ${files}: expected the format of the installed PGlite, got that of PostgreSQL ${version.trim()}, or damaged files${fatal === undefined ? '' : ` (${fatal})`}`,
     );
   }
-};
+}
 
-// Creating a database takes seconds. An incomplete one would look damaged, so it is created under another name.
-const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
+/** Creating a database takes seconds. An incomplete one would look damaged, so it is created under another name. */
+async function create(pglite: PGlitePackage, files: string): Promise<void> {
   const temporary = `${files}.new`;
   await rm(temporary, { recursive: true, force: true });
   // Some file systems cannot report it, or report 0 blocks.
@@ -81,17 +82,17 @@ const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
   await (await start(pglite, temporary)).close();
   await syncFolder(temporary);
   await rename(temporary, files);
-};
+}
 
-const openFiles = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
+async function openFiles(pglite: PGlitePackage, files: string): Promise<PGlite> {
   const exists = await stat(files).catch(() => undefined);
   if (exists) await chmod(files, PRIVATE_MODE);
   else await create(pglite, files);
   return start(pglite, files);
-};
+}
 
-// Not `mkdir` with `recursive`, which in Node 20 retries forever for a path in /proc, where nothing can be created.
-const createFolder = async (path: string, hasParent = false): Promise<void> => {
+/** Not `mkdir` with `recursive`, which in Node 20 retries forever for a path in /proc, where nothing can be created. */
+async function createFolder(path: string, hasParent = false): Promise<void> {
   try {
     await mkdir(path, { mode: PRIVATE_MODE });
   } catch (error) {
@@ -102,17 +103,17 @@ const createFolder = async (path: string, hasParent = false): Promise<void> => {
     await createFolder(parent);
     await createFolder(path, true);
   }
-};
+}
 
-const folderError = (error: unknown, folder: string): TokenError => {
+function folderError(error: unknown, folder: string): TokenError {
   const action = `cannot open the folder ${folder}`;
   const { code } = error as NodeJS.ErrnoException;
   const fault = FOLDER_FAULTS[code ?? ''];
   if (fault === undefined) return storageError(error, action);
   return new TokenError('storage_failed', `database: ${action}: ${fault} (${code})`);
-};
+}
 
-const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: FolderLock }> => {
+async function openLocked(folder: string): Promise<{ engine: PGlite; lock: FolderLock }> {
   const pglite = await loadPGlite();
   let lock: FolderLock | undefined;
   try {
@@ -123,12 +124,13 @@ const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: Folde
     await lock?.release();
     throw folderError(error, folder);
   }
-};
+}
 
-const queriesOn = (target: Pick<PGlite, 'query' | 'exec'>): Queries =>
-  createQueries({ query: (sql, params) => target.query(sql, params), script: (sql) => target.exec(sql) });
+function queriesOn(target: Pick<PGlite, 'query' | 'exec'>): Queries {
+  return createQueries({ query: (sql, params) => target.query(sql, params), script: (sql) => target.exec(sql) });
+}
 
-const runTransaction = async <T>(engine: PGlite, work: (queries: Queries) => Promise<T>): Promise<T> => {
+async function runTransaction<T>(engine: PGlite, work: (queries: Queries) => Promise<T>): Promise<T> {
   let thrownByWork: { readonly error: unknown } | undefined;
   try {
     return await engine.transaction(async (inner) => {
@@ -146,7 +148,7 @@ const runTransaction = async <T>(engine: PGlite, work: (queries: Queries) => Pro
     // Errors of `work` are rethrown unchanged; all others come from the engine.
     throw thrownByWork ? thrownByWork.error : storageError(error, 'a transaction failed');
   }
-};
+}
 
 /** Open a folder; create it if it is missing. */
 export async function openPGlite(folder: string): Promise<Database> {

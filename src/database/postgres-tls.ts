@@ -12,22 +12,23 @@ import { TokenError } from '../token/errors.ts';
 import { storageError } from './engine-errors.ts';
 import type { PgPackage } from './packages.ts';
 
-const isDisabled = (location: string): boolean => {
+function isDisabled(location: string): boolean {
   const given = [...new URL(location).searchParams].filter(([name]) => name.startsWith('ssl')).join();
   return given === 'sslmode,disable' || (given === '' && process.env.PGSSLMODE === 'disable');
-};
+}
 
-// A path is the folder of a Unix socket.
-const isThisMachine = (host: string): boolean =>
-  host.startsWith('/') || host === '::1' || isLoopback(host.toLowerCase());
+/** A path is the folder of a Unix socket. */
+function isThisMachine(host: string): boolean {
+  return host.startsWith('/') || host === '::1' || isLoopback(host.toLowerCase());
+}
 
-const clientOf = (pg: PgPackage, config: object): { readonly host: string; readonly ssl: unknown } => {
+function clientOf(pg: PgPackage, config: object): { readonly host: string; readonly ssl: unknown } {
   try {
     return new pg.Client(config);
   } catch (error) {
     throw storageError(error, 'cannot connect to PostgreSQL');
   }
-};
+}
 
 const REMEDY =
   'connections to another machine use TLS and verify the certificate: for your own certificate authority, add sslrootcert=FILE to the URL; in a network that you trust, add sslmode=disable';

@@ -21,16 +21,16 @@ const parseBytes: Parse = (text) =>
         ),
   );
 
-// An element in quotes, with backslashes before quotes and backslashes, or one without quotes.
+/** An element in quotes, with backslashes before quotes and backslashes, or one without quotes. */
 const ELEMENT = /"((?:[^"\\]|\\.)*)"|[^{},]+/gs;
 
-const arrayOf =
-  (parse: Parse): Parse =>
-  (text) =>
+function arrayOf(parse: Parse): Parse {
+  return (text) =>
     Array.from(text.matchAll(ELEMENT), ([plain, quoted]) => {
       if (quoted !== undefined) return parse(quoted.replace(/\\(.)/gs, '$1'));
       return plain === 'NULL' ? null : parse(plain);
     });
+}
 
 const asText: Parse = (text) => text;
 

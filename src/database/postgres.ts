@@ -18,49 +18,54 @@ import { guardTransaction } from './transaction-guard.ts';
 import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-// For owners whose callers are waiting.
+/** For owners whose callers are waiting. */
 const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
-// A connection stays with the server that it has reached, even after another server has taken over the name.
+/** A connection stays with the server that it has reached, even after another server has taken over the name. */
 const MAX_LIFETIME_SECONDS = 60;
-// After this time without traffic, Node probes the server once a second, up to ten times. The default on Linux is two hours.
+/** After this time without traffic, Node probes the server once a second, up to ten times. The default on Linux is two hours. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const QUERY_MARGIN_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
 
-// The types of `pg` lack this method.
-const streamOf = (client: Client): { destroy(): void } =>
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
+/** The types of `pg` lack this method. */
+function streamOf(client: Client): { destroy(): void } {
+  return (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
+}
 
-// For a connection that is being ended: a server that does not answer would keep the socket open, and the process alive.
-const destroySoon = (client: Client): void => {
+/** For a connection that is being ended: a server that does not answer would keep the socket open, and the process alive. */
+function destroySoon(client: Client): void {
   setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
-};
+}
 
-const connect = async (pool: Pool): Promise<PoolClient> => {
+async function connect(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
     throw withPoolerRemedy(withTlsRemedy(storageError(error, 'cannot connect to PostgreSQL')));
   }
-};
+}
 
-// The common settings of the pool and of a separate connection.
-const connectionConfig = (url: string, pg: PgPackage, { statementTimeoutMs }: DatabaseOptions) => ({
-  connectionString: url,
-  ...tlsOptions(url, pg),
-  application_name: 'tessera',
-  connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
-  ...timeLimits(statementTimeoutMs),
-  keepAlive: true,
-  keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-  types: { getTypeParser: getTypeParser as PgPackage['types']['getTypeParser'] },
-});
+/** The common settings of the pool and of a separate connection. */
+function connectionConfig(url: string, pg: PgPackage, { statementTimeoutMs }: DatabaseOptions) {
+  return {
+    connectionString: url,
+    ...tlsOptions(url, pg),
+    application_name: 'tessera',
+    connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
+    ...timeLimits(statementTimeoutMs),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    types: { getTypeParser: getTypeParser as PgPackage['types']['getTypeParser'] },
+  };
+}
 
-// If `pg` cannot answer the server's request for a password, it leaves the connection open. The connection would keep the process
-// alive until the server ends it a minute later. The pool calls `connect` and `end` with a callback.
-const createClosingClient = (pg: PgPackage) =>
-  function ClosingClient(config: ClientConfig): Client {
+/**
+ * If `pg` cannot answer the server's request for a password, it leaves the connection open. The connection would keep the process
+ * alive until the server ends it a minute later. The pool calls `connect` and `end` with a callback.
+ */
+function createClosingClient(pg: PgPackage) {
+  return function ClosingClient(config: ClientConfig): Client {
     const client = new pg.Client(config);
     const connectClient = client.connect.bind(client) as (done: (error: Error | null) => void) => void;
     const connectOrClose = (done: (error: Error | null) => void): void => {
@@ -82,20 +87,22 @@ const createClosingClient = (pg: PgPackage) =>
     };
     return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
   } as unknown as new () => Client;
+}
 
-const endsWith = (error: unknown, end: string): error is TokenError =>
-  isTokenError(error) && error.message.endsWith(end);
+function endsWith(error: unknown, end: string): error is TokenError {
+  return isTokenError(error) && error.message.endsWith(end);
+}
 
 /**
  * @param timeoutMs  the server ends a statement after this time, ms. The client waits slightly longer for a server that does not
  *   answer at all.
  * @param lostBy     returns why the connection was lost, because the error of a later statement does not say it.
  */
-const queriesOn = (
+function queriesOn(
   target: Pick<Pool | PoolClient | Client, 'query'>,
   timeoutMs: number | undefined,
   lostBy: () => Error | undefined = () => undefined,
-): Queries => {
+): Queries {
   // `query_timeout` is an option of `pg` that is missing in its types.
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
   const send = async (text: string, values?: unknown[]) => {
@@ -107,10 +114,10 @@ const queriesOn = (
     }
   };
   return createQueries({ query: send, script: send });
-};
+}
 
-// Opens a pool and waits for its first connection.
-const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
+/** Opens a pool and waits for its first connection. */
+async function openPool(url: string, options: DatabaseOptions): Promise<Pool> {
   const pg = await loadPg();
   const pool = new pg.Pool({
     ...connectionConfig(url, pg, options),
@@ -128,14 +135,14 @@ const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> =>
     throw error;
   }
   return pool;
-};
+}
 
-const runTransaction = async <T>(
+async function runTransaction<T>(
   pool: Pool,
   work: (queries: Queries) => Promise<T>,
   timeoutMs: number | undefined,
   isUnlimited: boolean,
-): Promise<T> => {
+): Promise<T> {
   const client = await connect(pool);
   // A connection that breaks between two statements emits this event. Without a listener, it would end the process.
   let broken: Error | undefined;
@@ -165,14 +172,14 @@ const runTransaction = async <T>(
     // If there is an error, the pool discards the connection.
     client.release(broken);
   }
-};
+}
 
-const subscribe = async (
+async function subscribe(
   url: string,
   options: DatabaseOptions,
   channel: string,
   onNotification: () => void,
-): Promise<Subscription> => {
+): Promise<Subscription> {
   const pg = await loadPg();
   const client = new pg.Client(connectionConfig(url, pg, options));
   const ended = new AbortController();
@@ -202,7 +209,7 @@ const subscribe = async (
     throw withTlsRemedy(storageError(error, 'cannot listen to PostgreSQL'));
   }
   return { query, ended: ended.signal, close };
-};
+}
 
 /** Open a pool and check that the server answers. */
 export async function openPostgres(url: string, options: DatabaseOptions = {}): Promise<Database> {

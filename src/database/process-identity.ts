@@ -17,19 +17,21 @@ export interface ProcessIdentity {
   readonly pidSpace: string | null;
 }
 
-const orNull = (found: Promise<string>): Promise<string | null> =>
-  found.then(
+function orNull(found: Promise<string>): Promise<string | null> {
+  return found.then(
     (text) => text.trim(),
     () => null,
   );
+}
 
-// Fields 3 and 22 of /proc/PID/stat. The name before them is in parentheses and may itself contain parentheses and spaces.
-const readStat = async (pid: number): Promise<{ state: string | null; start: string | null }> => {
+/** Fields 3 and 22 of /proc/PID/stat. The name before them is in parentheses and may itself contain parentheses and spaces. */
+async function readStat(pid: number): Promise<{ state: string | null; start: string | null }> {
   const text = await orNull(readFile(`/proc/${pid}/stat`, 'utf8'));
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
   return { state: fields[0] ?? null, start: fields[19] ?? null };
-};
-// The process has ended, but its parent has not read its exit code yet.
+}
+
+/** The process has ended, but its parent has not read its exit code yet. */
 const ENDED_STATES = ['Z', 'X'];
 
 /** Identify this process. */
@@ -43,7 +45,7 @@ export async function currentProcess(): Promise<ProcessIdentity> {
   };
 }
 
-const exists = (pid: number): boolean => {
+function exists(pid: number): boolean {
   try {
     // Signal 0 sends nothing. It only checks that the process exists.
     process.kill(pid, 0);
@@ -51,7 +53,7 @@ const exists = (pid: number): boolean => {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-};
+}
 
 /**
  * The state of a process.

@@ -29,7 +29,7 @@ export interface Claim {
   take<K extends Key>(keys: readonly K[], max?: number): readonly K[];
 }
 
-// Hashes alone: that an address and a number have the same is so rare that one may wait for the other.
+/** Hashes alone: that an address and a number have the same is so rare that one may wait for the other. */
 const takenIn = new WeakMap<Database, Set<string>>();
 
 /** Run `work` with a claim, which ends with it. */

@@ -25,7 +25,7 @@ interface Unclaimed {
 }
 
 /** Map one batch of due rows. */
-const mapBatch = async (running: RunningJob, unclaimed: Unclaimed): Promise<void> => {
+async function mapBatch(running: RunningJob, unclaimed: Unclaimed): Promise<void> {
   const { report, stop } = running;
   const rows = await runClaim(running, async (claim) => {
     const claimed = await claim.step(async (queries) => {
@@ -39,7 +39,7 @@ const mapBatch = async (running: RunningJob, unclaimed: Unclaimed): Promise<void
     return requestAndWrite(running, claim, { rows: claimed, missing: [] });
   });
   await report.addBatch({ read: 0, kept: 0, rows: rows ?? [] });
-};
+}
 
 /** Map all due rows, also those that another job has claimed and left as they were. */
 export function mapDueRows(context: JobContext, selection: DueSelection, options: JobOptions): Promise<Summary> {

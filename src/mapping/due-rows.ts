@@ -23,13 +23,13 @@ interface Condition {
   readonly params: readonly number[];
 }
 
-// They exclude each other.
-const conditionsOf = ({ until, version }: DueSelection): readonly Condition[] => {
+/** They exclude each other. */
+function conditionsOf({ until, version }: DueSelection): readonly Condition[] {
   const due: Condition = { sql: 'due_at > 0 AND due_at <= $1', column: 'due_at', params: [until()] };
   if (version === 2) return [due];
   // Rows that version 2 has mapped have a bucket; all of them are due for version 3.
   return [due, { sql: 'bucket_id IS NOT NULL AND due_at IS NULL', column: 'bucket_id', params: [] }];
-};
+}
 
 /** Claim `max` due rows that no other claim has; fewer if there are no more. */
 export async function claimDueRows(

@@ -36,24 +36,26 @@ export type RequestMappings = (keys: readonly Key[], signal: AbortSignal) => Pro
 
 // The members of rows are written out: to spread objects took most of the time of this file.
 
-const unmappedRow = (
+function unmappedRow(
   { type, hash }: Key,
   state: 'optedOut' | 'invalid',
   answeredAt: number,
   reason?: string,
-): AnsweredRow => ({
-  type,
-  hash,
-  state,
-  rawId: null,
-  previousRawId: null,
-  remapAt: null,
-  bucketId: null,
-  answeredAt,
-  reason,
-});
+): AnsweredRow {
+  return {
+    type,
+    hash,
+    state,
+    rawId: null,
+    previousRawId: null,
+    remapAt: null,
+    bucketId: null,
+    answeredAt,
+    reason,
+  };
+}
 
-const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): AnsweredRow => {
+function rowOf(key: Key, result: MapResult | MapResultV2, now: number): AnsweredRow {
   const { answeredAt = now } = result;
   if (result.status === 'optout') return unmappedRow(key, 'optedOut', answeredAt);
   if (result.status === 'unmapped') return unmappedRow(key, 'invalid', answeredAt, result.reason);
@@ -70,10 +72,11 @@ const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): Answered
     bucketId: isV2 ? result.bucketId : null,
     answeredAt,
   };
-};
+}
 
-const wrongCount = (expected: number, got: number | string): TypeError =>
-  new TypeError(expectedGot('client', `a result for each of ${expected} DII`, got));
+function wrongCount(expected: number, got: number | string): TypeError {
+  return new TypeError(expectedGot('client', `a result for each of ${expected} DII`, got));
+}
 
 /** Create the function that requests mappings through `client`. `clock` learns the service's time from the answers. */
 export function createMappingRequest(client: MappingClient, version: 2 | 3, clock: ServiceClock): RequestMappings {

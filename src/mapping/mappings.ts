@@ -24,7 +24,7 @@ import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './stored
 import { TABLES } from './tables.ts';
 import type { DueOptions, MapOptions, Mappings, MappingsOptions, Summary } from './types.ts';
 
-const openTables = async ({ database: given, workers }: MappingSettings): Promise<Database> => {
+async function openTables({ database: given, workers }: MappingSettings): Promise<Database> {
   // One connection for each claim, one for other calls during a job.
   const database = typeof given === 'string' ? await openDatabase(given, { connections: workers + 1 }) : given;
   try {
@@ -34,10 +34,10 @@ const openTables = async ({ database: given, workers }: MappingSettings): Promis
     if (typeof given === 'string') await database.close();
     throw error;
   }
-};
+}
 
-// The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated.
-const createJobs = (database: Database, settings: MappingSettings, clock: ServiceClock) => {
+/** The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated. */
+function createJobs(database: Database, settings: MappingSettings, clock: ServiceClock) {
   const { client, version, bucketMarginMs: marginMs, workers } = settings;
   const requestMappings = createMappingRequest(client, version, clock);
   const context: JobContext = { database, requestMappings, workers, slots: createClaimSlots(workers) };
@@ -66,9 +66,9 @@ const createJobs = (database: Database, settings: MappingSettings, clock: Servic
       return thenVacuum(mapDueRows(context, { until: clock.mark(), version }, { ...options, signal }));
     },
   };
-};
+}
 
-const mappingsIn = (database: Database, settings: MappingSettings, tracker: OperationTracker): Mappings => {
+function mappingsIn(database: Database, settings: MappingSettings, tracker: OperationTracker): Mappings {
   const { run } = tracker;
   const { client, version } = settings;
   const clock = createServiceClock(settings.now);
@@ -112,7 +112,7 @@ const mappingsIn = (database: Database, settings: MappingSettings, tracker: Oper
     forgetAll: () => run(() => forgetAll(database)),
     close: () => (closed ??= close()),
   };
-};
+}
 
 /**
  * Open stored mappings. Creates their tables if they are missing.

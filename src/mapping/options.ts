@@ -32,12 +32,12 @@ const HOUR_MS = 3_600_000;
 /** Longest margin, ms: a year, in which every bucket rotates. */
 const MAX_MARGIN_MS = 365 * 24 * HOUR_MS;
 
-const checkMethods = <T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T => {
+function checkMethods<T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T {
   if (typeof value !== 'object' || value === null) throw new TypeError(expectedGot(option, expected, kindOf(value)));
   const missing = names.find((name) => typeof value[name] !== 'function');
   if (missing !== undefined) throw new TypeError(expectedGot(option, expected, `an object without ${missing}()`));
   return value;
-};
+}
 
 /**
  * Check the options of stored mappings and fill in the defaults.

@@ -23,7 +23,7 @@ const MIN_OVERLAP_MS = 3_600_000;
 /** Number of buckets in one statement. */
 const SLICE_SIZE = 2_000;
 
-// Key of the advisory lock that lets one process at a time mark rows. The number is arbitrary but must never change.
+/** Key of the advisory lock that lets one process at a time mark rows. The number is arbitrary but must never change. */
 const LOCK_KEY = 0x7e55e7b;
 
 /** What a check of the buckets needs. */
@@ -35,10 +35,10 @@ export interface BucketCheck {
   readonly signal: AbortSignal;
 }
 
-const checkedUntil = async (queries: Queries): Promise<number | undefined> => {
+async function checkedUntil(queries: Queries): Promise<number | undefined> {
   const [row] = await queries.query<{ at: number }>('SELECT looked_until AS at FROM tessera_mapping_buckets');
   return row?.at;
-};
+}
 
 /**
  * Make sure that the next check of buckets covers the time from `answeredAt` on.
@@ -56,7 +56,7 @@ export async function keepCheckedFrom(queries: Queries, answeredAt: number): Pro
 }
 
 /** Mark the rows of the buckets (by ID) that were answered before the time of their bucket. */
-const markRows = async (queries: Queries, database: Database, buckets: ReadonlyMap<string, number>): Promise<void> => {
+async function markRows(queries: Queries, database: Database, buckets: ReadonlyMap<string, number>): Promise<void> {
   const found = await queries.query<Key & { bucket: string; at: number }>(
     `SELECT type, hash, bucket_id AS bucket, answered_at AS at FROM tessera_mappings
       WHERE bucket_id = ANY($1::text[]) AND due_at IS NULL`,
@@ -76,7 +76,7 @@ const markRows = async (queries: Queries, database: Database, buckets: ReadonlyM
     [due.map(({ type }) => type), due.map(({ hash }) => hash), due.map(({ at }) => at)],
   );
   await countRewritten(queries, database, due.length);
-};
+}
 
 /**
  * Request the rotated buckets and mark their mappings as due. If the process is killed, the next check starts at the same time.

@@ -28,22 +28,25 @@ export interface ReadOptions {
   readonly stop: { readonly isStopped: boolean };
 }
 
-const keyAt = (dii: Dii, index: number): Key | undefined => {
+function keyAt(dii: Dii, index: number): Key | undefined {
   try {
     return keyOf(dii);
   } catch (error) {
     throw new TypeError(`source: item ${index}: ${(error as Error).message}`);
   }
-};
+}
 
 type Step = IteratorResult<Dii>;
 
-// Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once and needs no promise.
-const readerOf = (source: Source<Dii>): { next(): Step | Promise<Step>; return?(): unknown } =>
-  Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+/**
+ * Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once and needs no promise.
+ */
+function readerOf(source: Source<Dii>): { next(): Step | Promise<Step>; return?(): unknown } {
+  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+}
 
 /** Start a timer that does not keep the process alive. */
-const startTimer = (): { readonly elapsed: Promise<void>; clear(): void } => {
+function startTimer(): { readonly elapsed: Promise<void>; clear(): void } {
   let resolveElapsed = () => {};
   const elapsed = new Promise<void>((resolve) => {
     resolveElapsed = resolve;
@@ -51,7 +54,7 @@ const startTimer = (): { readonly elapsed: Promise<void>; clear(): void } => {
   const timer = setTimeout(() => resolveElapsed(), FILL_TIMEOUT_MS);
   timer.unref();
   return { elapsed, clear: () => clearTimeout(timer) };
-};
+}
 
 /**
  * Read a source in batches of `size` items, or fewer if it is slow.

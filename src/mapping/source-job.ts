@@ -39,12 +39,12 @@ interface MappedKeys {
 }
 
 /** Map the keys of a batch. Undefined if the job has to stop before it begins. */
-const mapKeys = (
+function mapKeys(
   running: RunningJob,
   keys: readonly Key[],
   condition: RemapCondition,
-): Promise<MappedKeys | undefined> =>
-  runClaim(running, async (claim) => {
+): Promise<MappedKeys | undefined> {
+  return runClaim(running, async (claim) => {
     const needed = await claim.step((queries) => claimNeeded(queries, claim, keys, condition));
     const { claimedElsewhere } = needed;
     const requested = needed.rows.length + needed.missing.length;
@@ -52,9 +52,10 @@ const mapKeys = (
     const rows = await requestAndWrite(running, claim, needed);
     return { rows, requested, claimedElsewhere };
   });
+}
 
 /** Map a batch, and put aside the keys that another job has claimed. */
-const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, queue: BatchQueue): Promise<void> => {
+async function mapBatch(running: RunningJob, source: JobSource, batch: Batch, queue: BatchQueue): Promise<void> {
   const { report, stop } = running;
   const { read, keys } = batch;
   if (keys.length === 0) return report.addBatch({ read, kept: 0, rows: [] });
@@ -65,7 +66,7 @@ const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, qu
   const aside = claimedElsewhere.length;
   if (aside > 0) queue.putAside({ read: aside, keys: claimedElsewhere });
   await report.addBatch({ read: read - aside, kept: keys.length - aside - requested, rows });
-};
+}
 
 /** Map every item of a source. If the source fails, the batches before are mapped first. */
 export function mapSource(context: JobContext, source: JobSource, options: JobOptions): Promise<Summary> {

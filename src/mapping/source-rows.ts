@@ -22,11 +22,11 @@ export interface RemapCondition {
 }
 
 /** Compare two keys in the order of the primary key: 0 if they are the same. */
-const compareKeys = (one: Key, other: Key): number => {
+function compareKeys(one: Key, other: Key): number {
   if (one.hash !== other.hash) return one.hash < other.hash ? -1 : 1;
   if (one.type === other.type) return 0;
   return one.type < other.type ? -1 : 1;
-};
+}
 
 /** Each key once, in the order of the primary key: sorting here is cheaper than in the database. */
 export function inKeyOrder(keys: readonly Key[]): Key[] {
@@ -59,7 +59,7 @@ export interface Needed {
   readonly claimedElsewhere: readonly Key[];
 }
 
-// Not a join with the types: both engines find an array of hashes faster, and one hash hardly ever has both types.
+/** Not a join with the types: both engines find an array of hashes faster, and one hash hardly ever has both types. */
 const GIVEN = 'FROM tessera_mappings m WHERE m.hash = ANY($1::text[])';
 
 const IS_NEEDED = `(m.due_at <= $2 OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $3

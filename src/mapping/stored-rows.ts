@@ -94,14 +94,14 @@ export function removeOptedOut(
   );
 }
 
-// A due run may store the user's next raw ID between the read of the page and the answer.
+/** A due run may store the user's next raw ID between the read of the page and the answer. */
 const IS_SUPERSEDED = "m.state = 'mapped' AND (m.raw_id = o.raw_id OR m.answered_at < $4)";
 
-const removeRawIds = async (
+async function removeRawIds(
   queries: Queries,
   mappings: readonly Mapping[],
   answeredAt: number,
-): Promise<{ readonly selected: number; readonly removed: number }> => {
+): Promise<{ readonly selected: number; readonly removed: number }> {
   // The condition is repeated: a row may have changed before it was locked.
   const [result] = await queries.query<{ selected: number; removed: number }>(
     `WITH selected AS MATERIALIZED (
@@ -125,7 +125,7 @@ const removeRawIds = async (
     ],
   );
   return result!;
-};
+}
 
 /** Delete one mapping. Returns whether it existed. */
 export async function forget(database: Database, { type, hash }: Key): Promise<boolean> {

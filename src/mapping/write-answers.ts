@@ -13,7 +13,7 @@ export interface ClaimedRow extends Key {
   readonly location: string;
 }
 
-// The columns of an answer: name, type and value.
+/** The columns of an answer: name, type and value. */
 const COLUMNS: readonly (readonly [name: string, type: string, read: (row: AnsweredRow) => string | number | null])[] =
   [
     ['type', 'text', ({ type }) => type],
@@ -26,18 +26,23 @@ const COLUMNS: readonly (readonly [name: string, type: string, read: (row: Answe
   ];
 const NAMES = COLUMNS.map(([name]) => name);
 
-const arrayNumber = (column: number): number => 2 * column + 2;
+function arrayNumber(column: number): number {
+  return 2 * column + 2;
+}
+
 const arrays = COLUMNS.map(([, type], i) => `$${arrayNumber(i)}::${type}[]`);
 const values = COLUMNS.map(([name, type], i) => `coalesce(given.${name}, $${arrayNumber(i) + 1}::${type}) AS ${name}`);
 
-// The answers as table `a`, with the column `place` that `$1` gives. `unnest` fills shorter arrays with nulls.
+/** The answers as table `a`, with the column `place` that `$1` gives. `unnest` fills shorter arrays with nulls. */
 const ANSWERS = `(SELECT given.place, ${values.join(', ')}
   FROM unnest($1::text[], ${arrays.join(', ')}) AS given (place, ${NAMES.join(', ')})) AS a`;
 const DUE_AT = `CASE WHEN a.remap_at IS NOT NULL THEN greatest(a.remap_at, $${arrayNumber(COLUMNS.length)}::bigint) END`;
 
-// The parameters of `ANSWERS` and `DUE_AT`. A column whose values are all equal is sent as one value, which saves a tenth of the
-// insert.
-const paramsOf = (places: readonly string[], answers: readonly AnsweredRow[], latestAt: number): Value[] => {
+/**
+ * The parameters of `ANSWERS` and `DUE_AT`. A column whose values are all equal is sent as one value, which saves a tenth of the
+ * insert.
+ */
+function paramsOf(places: readonly string[], answers: readonly AnsweredRow[], latestAt: number): Value[] {
   const columns = COLUMNS.flatMap(([, , read]): Value[] => {
     const column = answers.map(read);
     return column.every((value) => value === column[0]) ? [[], column[0] ?? null] : [column, null];
@@ -45,12 +50,13 @@ const paramsOf = (places: readonly string[], answers: readonly AnsweredRow[], la
   // If the service names a time in the past, the next run asks again. This one, which requests what is due at an earlier answer, would
   // never end.
   return [places, ...columns, latestAt + 1];
-};
+}
 
-const assignmentsFrom = (table: 'a' | 'excluded'): string =>
-  NAMES.filter((name) => name !== 'type')
+function assignmentsFrom(table: 'a' | 'excluded'): string {
+  return NAMES.filter((name) => name !== 'type')
     .map((name) => `${name} = ${table}.${name}`)
     .join(', ');
+}
 
 const REPLACE_OLDER = `ON CONFLICT (hash, type) DO UPDATE SET ${assignmentsFrom('excluded')},
   due_at = excluded.due_at WHERE m.answered_at < excluded.answered_at`;

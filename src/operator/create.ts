@@ -5,19 +5,18 @@
  */
 
 import type { Database } from '../database/index.ts';
-import type { Administration, AdministrationOptions } from './administration/administration.ts';
-import { administrationOf } from './administration/administration.ts';
-import type { Operator } from './operator.ts';
-import { operatorFrom } from './operator.ts';
+import { type Administration, type AdministrationOptions, administrationOf } from './administration/administration.ts';
+import { type Operator, operatorFrom } from './operator.ts';
 import { requireString } from './options/checks.ts';
 import type { OperatorOptions } from './options/options.ts';
 import { resolveOptions } from './options/resolve.ts';
 
-// A database that hangs must not hold requests longer than their callers wait.
+/** A database that hangs must not hold requests longer than their callers wait. */
 const STATEMENT_TIMEOUT_MS = 5000;
 
-const open = async (location: string): Promise<Database> =>
-  (await import('../database/database.ts')).openDatabase(location, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+async function open(location: string): Promise<Database> {
+  return (await import('../database/database.ts')).openDatabase(location, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+}
 
 /**
  * Create an operator.

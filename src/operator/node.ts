@@ -11,8 +11,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { expectedGot } from '../token/errors.ts';
-import type { Caller } from './http/caller-limits.ts';
-import { withoutPort } from './http/caller-limits.ts';
+import { type Caller, withoutPort } from './http/caller-limits.ts';
 import { closeServer, refuseUpgrades, trackSockets } from './http/node-sockets.ts';
 import { createRequestBatches } from './http/request-batches.ts';
 import { integer } from './options/checks.ts';
@@ -47,7 +46,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-// Limits against slow clients. Node checks the time-outs of headers and requests at this interval.
+/** Limits against slow clients. Node checks the time-outs of headers and requests at this interval. */
 const MAX_CHECK_INTERVAL_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 const SOCKET_IDLE_MS = 120_000;
@@ -55,21 +54,21 @@ const MAX_HEADER_BYTES = 16_384;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
 
-// A connection that the client has reset has no address. Such requests share one address, so that they cannot escape the limit.
+/** A connection that the client has reset has no address. Such requests share one address, so that they cannot escape the limit. */
 const RESET = 'reset';
 
-const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string => {
+function addressOf(incoming: HttpBindings['incoming'], trustProxy: boolean): string {
   const forwarded = trustProxy ? incoming.headers['x-forwarded-for'] : undefined;
   return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || (incoming.socket.remoteAddress ?? RESET);
-};
+}
 
 /** Resolves with the port. */
-const start = async (server: Server, port: number, host: string): Promise<number> => {
+async function start(server: Server, port: number, host: string): Promise<number> {
   server.listen(port, host);
   // Rejects with the error of the server.
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
-};
+}
 
 /**
  * Serve an operator over HTTP.

@@ -60,20 +60,21 @@ export interface Operator {
   close(): Promise<void>;
 }
 
-// How long a request waits for the start, ms, because migrating a large table takes longer than callers wait.
+/** How long a request waits for the start, ms, because migrating a large table takes longer than callers wait. */
 const MAX_START_WAIT_MS = 30_000;
 
-// With CORS headers, because pages could not read the status otherwise.
-const notStarted = (request: Request, caller: Caller = {}): Response =>
-  unavailable(
+/** With CORS headers, because pages could not read the status otherwise. */
+function notStarted(request: Request, caller: Caller = {}): Response {
+  return unavailable(
     { request, caller, headers: { ...corsHeaders(request), 'cache-control': 'no-store' }, status: '' },
     'The operator has not started',
   );
+}
 
-const required = <T>(value: T | undefined): T => {
+function required<T>(value: T | undefined): T {
   if (value === undefined) throw new TypeError('operator: this cannot be read before `ready` has resolved');
   return value;
-};
+}
 
 /** Create an operator from checked options. */
 export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {

@@ -6,21 +6,20 @@
 import { type Database, migrate } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { keyDerivation } from './crypto/keys.ts';
-import type { Secrets } from './crypto/secrets.ts';
-import { createSecrets } from './crypto/secrets.ts';
-import type { OptOuts } from './identity/opt-outs.ts';
-import { createOptOuts } from './identity/opt-outs.ts';
-import type { ParticipantStatus, Participants } from './identity/participants.ts';
-import { completeCredentials, createParticipants } from './identity/participants.ts';
-import type { RawIds } from './identity/raw-ids.ts';
-import { createRawIds } from './identity/raw-ids.ts';
+import { createSecrets, type Secrets } from './crypto/secrets.ts';
+import { createOptOuts, type OptOuts } from './identity/opt-outs.ts';
+import {
+  completeCredentials,
+  createParticipants,
+  type ParticipantStatus,
+  type Participants,
+} from './identity/participants.ts';
+import { createRawIds, type RawIds } from './identity/raw-ids.ts';
 import { reservedIdentities } from './identity/reserved-identities.ts';
-import type { Salts } from './identity/salts.ts';
-import { createSalts } from './identity/salts.ts';
+import { createSalts, type Salts } from './identity/salts.ts';
 import type { OperatorSettings } from './options/options.ts';
 import type { EnvelopeStore } from './ports/envelopes.ts';
-import type { Metrics } from './ports/metrics.ts';
-import { createMetrics } from './ports/metrics.ts';
+import { createMetrics, type Metrics } from './ports/metrics.ts';
 import type { Credentials } from './ports/roles.ts';
 import type { State } from './ports/state.ts';
 import { databaseState } from './state/database-state.ts';
@@ -28,10 +27,8 @@ import { memoryEnvelopes } from './state/envelopes.ts';
 import { openInstallation } from './state/installation.ts';
 import { memoryKeys, memoryState } from './state/memory-state.ts';
 import { TABLES } from './state/tables.ts';
-import type { KeySchedule } from './tokens/key-schedule.ts';
-import { createKeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
-import type { TokenIssuer } from './tokens/token-issuer.ts';
-import { createTokenIssuer } from './tokens/token-issuer.ts';
+import { createKeySchedule, type KeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
+import { createTokenIssuer, type TokenIssuer } from './tokens/token-issuer.ts';
 
 /** The parts of an operator. */
 export interface Service {
@@ -130,21 +127,21 @@ const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
 const DIFFERS =
   'its stored site, roles or client secret differ from the options and stay in force; "tessera participants update" changes them';
 
-const openDatabaseState = async (
+async function openDatabaseState(
   database: Database,
   settings: OperatorSettings,
-): Promise<{ derived: DerivedSecrets; state: State }> => {
+): Promise<{ derived: DerivedSecrets; state: State }> {
   await migrate(database, TABLES);
   const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
   const derived = deriveSecrets(settings, root);
   return { derived, state: databaseState(database, derived.secrets, epochAt, settings.logger) };
-};
+}
 
-const startService = async (
+async function startService(
   settings: OperatorSettings,
   derived: DerivedSecrets,
   state: State,
-): Promise<StartedOperator> => {
+): Promise<StartedOperator> {
   const service = await createService(settings, derived, state);
   const stored = await service.participants.storeConfigured();
   for (const [index, { keyHash, status, isUpdated }] of stored.entries()) {
@@ -160,7 +157,7 @@ const startService = async (
       );
   }
   return { derived, service, statuses: stored.map(({ status }) => status) };
-};
+}
 
 /**
  * Start an operator. If the start fails, the database is closed again.

@@ -21,7 +21,9 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
  * the property, for example to block cookies before consent. It is `Document.prototype` if an element or a frame named `cookie`
  * hides the property.
  */
-const cookieOwner = () => (Object(document.cookie) === document.cookie ? Document.prototype : document);
+function cookieOwner() {
+  return Object(document.cookie) === document.cookie ? Document.prototype : document;
+}
 
 /** Read the cookies as the page's other scripts do. A replaced property may hold any value. */
 export function readDocumentCookie(): string {

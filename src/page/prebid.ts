@@ -36,13 +36,13 @@ export interface PrebidOptions {
 const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
 
 /** Return Prebid's global, created if it is missing. */
-const globalPrebid = (): Prebid => {
+function globalPrebid(): Prebid {
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };
   // The same as `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
   const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
   return own ?? (page.pbjs = {});
-};
+}
 
 /**
  * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn consent

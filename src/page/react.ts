@@ -34,8 +34,13 @@ export interface TesseraProviderProps {
   readonly children?: ReactNode;
 }
 
-const noSubscription = () => () => {};
-const noSnapshot = () => undefined;
+function noSubscription() {
+  return () => {};
+}
+
+function noSnapshot() {
+  return undefined;
+}
 
 /** The session of the nearest provider; null if there is no provider. */
 const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>(null);

@@ -26,8 +26,11 @@ const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
   logger: undefined,
   allowInsecure: undefined,
 };
-// A function, because the bundler of the production build could not drop a call that runs when this file loads.
-const attributes = () => Object.values(OPTIONS).filter((attribute) => attribute !== undefined);
+
+/** A function, because the bundler of the production build could not drop a call that runs when this file loads. */
+function attributes() {
+  return Object.values(OPTIONS).filter((attribute) => attribute !== undefined);
+}
 
 /**
  * Attributes that other tools put on script tags, or prefixes of them: loaders (Cloudflare, Next.js, WordPress), frameworks (Turbo,

@@ -30,13 +30,13 @@ import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-
  * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
  * nobody is signed in, and an error status is a failure.
  */
-const provideFrom =
-  (url: string): ((request: ProvideRequest) => Promise<unknown>) =>
-  async ({ signal }) => {
+function provideFrom(url: string): (request: ProvideRequest) => Promise<unknown> {
+  return async ({ signal }) => {
     const asked = fetch(url, ownMembers<RequestInit>({ method: 'POST', credentials: 'same-origin', signal }));
     const response = await (explain?.provideRequest(url, asked) ?? asked);
     return response.ok && response.status !== 204 ? response.json() : response;
   };
+}
 
 /** The events of a session that are repeated on `window`, and their names there. */
 const DOM_EVENTS = {
@@ -47,17 +47,17 @@ const DOM_EVENTS = {
 } satisfies Record<Exclude<EventName, 'error'>, string>;
 
 /** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
-const repeatEvents = (session: Session) => {
+function repeatEvents(session: Session) {
   for (const [event, name] of Object.entries(DOM_EVENTS))
     session.on(event as keyof typeof DOM_EVENTS, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
       dispatchEvent(new CustomEvent(name, ownMembers({ detail })));
     });
-};
+}
 
 /** Run the page's calls in order. One that throws or rejects does not stop the others. */
-const run = (tessera: Tessera, calls: TesseraCall[]) => {
+function run(tessera: Tessera, calls: TesseraCall[]) {
   for (const call of calls)
     (async () => call(tessera))()
       .catch((thrown) => {
@@ -70,9 +70,9 @@ const run = (tessera: Tessera, calls: TesseraCall[]) => {
       })
       // Without `reportError` (Chrome 94) the rejection itself appears in the console.
       .catch(globalThis.reportError);
-};
+}
 
-const createTessera = (): Tessera => {
+function createTessera(): Tessera {
   const tessera: Tessera = {
     version,
     isTokenError,
@@ -87,15 +87,15 @@ const createTessera = (): Tessera => {
     push: (...calls) => run(tessera, calls),
   };
   return tessera;
-};
+}
 
 /** The document may outlive the page (Turbo, htmx): the tag of a later page names the user whom that page was rendered for. */
-const followTag = ({ session }: Tessera, user: string | undefined) => {
+function followTag({ session }: Tessera, user: string | undefined) {
   const page = { user: user || undefined, isPageLoad: true };
   if (user !== undefined) void session?.signIn(page);
-};
+}
 
-const install = () => {
+function install() {
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first one.
@@ -124,6 +124,6 @@ const install = () => {
     run(tessera, isQueue ? before : []);
   }
   if (isDevelopment) checkPage(scriptTag, () => tessera.session);
-};
+}
 
 install();

@@ -58,55 +58,50 @@ const SHARED = Symbol.for('tesseraSignals');
 
 const page = globalThis as Page;
 
-const createProvider = (): SharedProvider => {
+function createProvider(): SharedProvider {
   const provider: SharedProvider = {
     pageId: Math.random(),
     waiting: [],
-    collect: () =>
-      new Promise((resolve) => {
-        const token = provider.read?.();
-        if (token) resolve(token);
-        else provider.waiting.push(resolve);
-      }),
+    collect: async () => provider.read?.() || new Promise((resolve) => provider.waiting.push(resolve)),
   };
   return provider;
-};
+}
 
 /**
  * Use a global of the page. If that throws, a content blocker or an element has replaced Google's, or the browser denies local
  * storage: treat it as absent.
  */
-const attempt = <T>(work: () => T): T | undefined => {
+function attempt<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Return GPT's global, created with its queue if it is missing. The page's own snippet, which may run later, creates the queue
  * only together with the global.
  */
-const googletag = (): Google => {
+function googletag(): Google {
   // Like `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
   const own = Object.hasOwn(page, 'googletag') ? page.googletag : undefined;
   const google = own ?? (page.googletag = {});
   google.cmd ??= [] as (() => void)[];
   return google;
-};
+}
 
 /** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
-const clearCaches = () => {
+function clearCaches() {
   attempt(() => page.google?.ima?.secureSignals?.clearAllCache());
   attempt(() => {
     const google = googletag();
     google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
   });
-};
+}
 
 /** Push the provider once per page, unless another script has pushed one with the same ID. */
-const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) => {
+function pushOnce(provider: SharedProvider, id: string, idName: keyof Provider) {
   if (provider.isPushed) return;
   provider.isPushed = true;
   attempt(() => {
@@ -117,7 +112,7 @@ const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) 
     const isTaken = known.some((other) => id === (other.networkCode ?? other.id));
     if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
   });
-};
+}
 
 /** The values of each option. */
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;

@@ -36,13 +36,15 @@ export interface WebviewLink {
   disconnect(): void;
 }
 
-const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
+function hasUser(phase: Phase): boolean {
+  return phase !== 'empty' && phase !== 'optedOut';
+}
 
 /** Minimum time between two requests for the set of one login, ms: the host may hold a set that has ended. */
 const ASK_AGAIN_MS = 30_000;
 
 /** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts separately. */
-const createLoginCount = (session: Session) => {
+function createLoginCount(session: Session) {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
   /** The host's last set, as JSON: its token may be used only later, once there is consent. */
@@ -69,7 +71,7 @@ const createLoginCount = (session: Session) => {
       if (wasSignedIn && !isSignedIn) gen++;
     },
   };
-};
+}
 
 type LoginCount = ReturnType<typeof createLoginCount>;
 
@@ -80,12 +82,12 @@ type LoginCount = ReturnType<typeof createLoginCount>;
  * @param request  sends the request.
  * @param obey     carries out a message of the host.
  */
-const createSetRequests = (
+function createSetRequests(
   session: Session,
   logins: LoginCount,
   request: () => Promise<Message | undefined>,
   obey: (message: Message) => Promise<Partial<Message>>,
-) => {
+) {
   /** The last request: the login, the time, and the set that was adopted. */
   let last = { gen: -1, at: 0, set: '' };
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -118,17 +120,17 @@ const createSetRequests = (
     else if (answer.body) current.set = set;
   };
   return { ask, stop: () => clearTimeout(timer) };
-};
+}
 
 /** Apply a host's message to the session; undefined if the message does not change it. */
-const write = (session: Session, type: string, body: unknown): Promise<unknown> | undefined => {
+function write(session: Session, type: string, body: unknown): Promise<unknown> | undefined {
   if (type === 'set') return session.setTokens(body as TokenAnswer);
   if (type === 'clear') return session.clear();
   return undefined;
-};
+}
 
 /** The exchange of messages with the host: sends `hello`, carries out its messages, and notifies it of changes. */
-const createExchange = (session: Session, logins: LoginCount, options: WebviewOptions) => {
+function createExchange(session: Session, logins: LoginCount, options: WebviewOptions) {
   const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = options;
   let isLinked = false;
   /** The phase in the last `changed`. */
@@ -186,7 +188,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     stopAsking: sets.stop,
     close: channel.close,
   };
-};
+}
 
 /**
  * Connect a session to the app around the page, if there is one. On a server it does nothing, and `ready` is false.

@@ -34,8 +34,10 @@ export function stringOf(path: string, name: string, value: unknown): string {
   return value;
 }
 
-// These are base64 or URL-safe base64 in practice. Any printable character passes, so that a new format does not stop a client.
-// A bounded repetition, `{1,256}`, would take half as long again.
+/**
+ * These are base64 or URL-safe base64 in practice. Any printable character passes, so that a new format does not stop a client.
+ * A bounded repetition, `{1,256}`, would take half as long again.
+ */
 const PRINTABLE = /^[!-~]*$/;
 const MAX_IDENTIFIER_LENGTH = 256;
 

@@ -96,7 +96,7 @@ interface Slot<R> {
 }
 
 /** The batches in flight or waiting to be read, in order. */
-const createSlots = <R>() => {
+function createSlots<R>() {
   const slots: Slot<R>[] = [];
   let notify = () => {};
   return {
@@ -131,7 +131,7 @@ const createSlots = <R>() => {
       return slots.length;
     },
   };
-};
+}
 
 /**
  * Process batches in parallel and yield the results in the order of the batches.

@@ -46,7 +46,7 @@ export interface BulkClient {
   optOutStatus(rawIds: Source<string>, options?: CallOptions): Results<OptedOut>;
 }
 
-// Bytes of a request besides its values: the envelope (45), the JSON with the names of all four forms (56), and a reserve.
+/** Bytes of a request besides its values: the envelope (45), the JSON with the names of all four forms (56), and a reserve. */
 const OVERHEAD_BYTES = 128;
 
 /** Create the bulk methods. */

@@ -53,8 +53,9 @@ const BINARY = 'application/octet-stream';
  *
  * The text is ASCII if it has as many characters as bytes. JSON permits control characters only as escapes, except DEL.
  */
-const isPrintable = (json: string, bytes: number | undefined): boolean =>
-  json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
+function isPrintable(json: string, bytes: number | undefined): boolean {
+  return json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
+}
 
 /** A decrypted 200 answer: its JSON, and what is known about it. */
 interface Decrypted {
@@ -64,7 +65,7 @@ interface Decrypted {
   readonly bytes?: number;
 }
 
-const parse = (path: string, apiKey: string, { json, answeredAt, bytes }: Decrypted): ServiceAnswer => {
+function parse(path: string, apiKey: string, { json, answeredAt, bytes }: Decrypted): ServiceAnswer {
   let answer: unknown;
   try {
     answer = JSON.parse(json);
@@ -80,28 +81,30 @@ const parse = (path: string, apiKey: string, { json, answeredAt, bytes }: Decryp
   const explanation = typeof message === 'string' ? `: ${redacted(message, apiKey)}` : '';
   const got = redacted(status, apiKey);
   throw errorAt200('client_error', path, `status: expected success or optout, got ${got}${explanation}`);
-};
+}
 
-const decodeText = (bytes: Bytes): string => new TextDecoder().decode(bytes);
+function decodeText(bytes: Bytes): string {
+  return new TextDecoder().decode(bytes);
+}
 
-const decodeB64 = (path: string, text: string): Bytes => {
+function decodeB64(path: string, text: string): Bytes {
   try {
     return fromB64(text);
   } catch {
     const got = text.trimStart().startsWith('<') ? 'an HTML page: is baseUrl that of an operator?' : 'other text';
     throw unusableAnswer(path, `expected base64, got ${got}`);
   }
-};
+}
 
-// The errors of `token/envelope.ts` mention neither the request nor the status.
-const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> => {
+/** The errors of `token/envelope.ts` mention neither the request nor the status. */
+async function withRequest<T>(path: string, decrypting: Promise<T>): Promise<T> {
   try {
     return await decrypting;
   } catch (e) {
     if (!(e instanceof TokenError)) throw e;
     throw errorAt200(e.code, path, e.message, e.cause);
   }
-};
+}
 
 /**
  * Create the two ways of calling the service.

@@ -57,10 +57,10 @@ export interface Client extends BulkClient {
   optOut(dii: Dii, options?: CallOptions): Promise<void>;
 }
 
-const checkString = (name: string, value: unknown): string => {
+function checkString(name: string, value: unknown): string {
   throwIf(typeFault(name, 'string', value));
   return value as string;
-};
+}
 
 /**
  * Create a client.

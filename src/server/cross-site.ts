@@ -29,11 +29,11 @@ export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   return new Set(origins);
 }
 
-// Behind a proxy that terminates TLS, this server sees http although the page is on https.
-const isOwn = (origin: string, address: string): boolean => {
+/** Behind a proxy that terminates TLS, this server sees http although the page is on https. */
+function isOwn(origin: string, address: string): boolean {
   const own = new URL(address);
   return origin === own.origin || origin === `https://${own.host}`;
-};
+}
 
 /**
  * Tell whether a page on this origin or a configured one, the visitor's browser itself, or no browser sent the request.

@@ -48,7 +48,7 @@ export type HashLocally = 'emails' | 'all' | 'none';
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
 
-// All lone surrogates have the same UTF-8 bytes, those of U+FFFD.
+/** All lone surrogates have the same UTF-8 bytes, those of U+FFFD. */
 const NOT_TEXT = /[\p{Cc}\p{Cs}]/u;
 const EMPTY_B64 = /^47DEQpj8HBSa\+\/TImW\+5JCeuQeRkm5NMpJWZG3hSuF[U-X]=$/;
 const EMPTY_HEX = /^e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855$/i;
@@ -76,22 +76,24 @@ export interface SentDii {
   readonly fault?: string;
 }
 
-// A row of a table whose column is empty.
+/** A row of a table whose column is empty. */
 const NO_DII: SentDii = { form: 'email', value: undefined, fault: 'expected DII, got null' };
 
-const hashed = (type: DiiType, given: string): SentDii => {
+function hashed(type: DiiType, given: string): SentDii {
   const value = hashTextOf(type, given);
   return { form: value === undefined ? type : `${type}_hash`, value };
-};
+}
 
-const diiError = (got: string): TypeError => new TypeError(`${EXPECTED}, got ${got}`);
+function diiError(got: string): TypeError {
+  return new TypeError(`${EXPECTED}, got ${got}`);
+}
 
-const fieldError = (dii: Readonly<Record<string, unknown>>): TypeError => {
+function fieldError(dii: Readonly<Record<string, unknown>>): TypeError {
   const given = KEYS.filter((key) => dii[key] !== undefined && dii[key] !== null);
   const [key = KEYS.find((name) => dii[name] === null)] = given;
   if (given.length > 1 || key === undefined) return diiError(given.slice(0, 2).join(' and ') || 'none of them');
   return diiError(`${key} as ${kindOf(dii[key])}`);
-};
+}
 
 /**
  * Choose the form in which `dii` is sent. Null counts as absent; if all members are null, the result is invalid.

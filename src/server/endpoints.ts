@@ -33,8 +33,8 @@ export function answerOf(result: TokenResult): WireAnswer {
   return result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
 }
 
-// If a set does not parse here, the service is at fault, not the caller.
-const resultOf = (path: string, { status, body }: ServiceAnswer): TokenResult => {
+/** If a set does not parse here, the service is at fault, not the caller. */
+function resultOf(path: string, { status, body }: ServiceAnswer): TokenResult {
   let answer: Answer;
   try {
     answer = parseAnswer({ status, body });
@@ -42,7 +42,7 @@ const resultOf = (path: string, { status, body }: ServiceAnswer): TokenResult =>
     throw unusableAnswer(path, isTokenError(cause) ? cause.message : 'expected a token set, got another body', cause);
   }
   return answer === 'optout' ? { status: 'optout' } : { status: 'success', tokens: answer };
-};
+}
 
 const EXPECTED: Readonly<Record<DiiForm, string>> = {
   email: 'an email address',
@@ -52,14 +52,15 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
 };
 
 /** The field of a request that holds one DII. */
-const diiField = (path: string, { form, value, fault }: SentDii): Record<string, string> => {
+function diiField(path: string, { form, value, fault }: SentDii): Record<string, string> {
   if (value !== undefined) return { [form]: value };
   const reason = fault ?? `expected ${EXPECTED[form]}`;
   throw new TokenError('client_error', `${requestName(path)} not sent: ${reason} (Invalid Identifier)`);
-};
+}
 
-const send = async (call: Call, path: string, payload: unknown, limits: CallLimits): Promise<ServiceAnswer> =>
-  (await call.sealed(path, payload, limits))();
+async function send(call: Call, path: string, payload: unknown, limits: CallLimits): Promise<ServiceAnswer> {
+  return (await call.sealed(path, payload, limits))();
+}
 
 /** Generate a token set for a user. */
 export async function generate(

@@ -62,9 +62,10 @@ const NAMES: Record<keyof TokenHandlerOptions, true> = {
   timeoutMs: true,
 };
 
-// The status for the page: 504 after a time-out, 503 if the service is busy, 502 for any other failure of the service.
-const statusFor = ({ code, status }: TokenError): number =>
-  code === 'timeout' ? 504 : code === 'rate_limited' || status === 503 ? 503 : 502;
+/** The status for the page: 504 after a time-out, 503 if the service is busy, 502 for any other failure of the service. */
+function statusFor({ code, status }: TokenError): number {
+  return code === 'timeout' ? 504 : code === 'rate_limited' || status === 503 ? 503 : 502;
+}
 
 function reply(status: number, body?: unknown, headers?: Record<string, string>): Response {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };

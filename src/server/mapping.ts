@@ -59,17 +59,22 @@ export type MapResultV2<D extends Dii = Dii> =
   | Unmapped<D>;
 
 /** Return the reason for DII without a raw ID, safe to print. */
-const reasonOf = (path: string, name: string, value: unknown): string => redacted(stringOf(path, name, value));
+function reasonOf(path: string, name: string, value: unknown): string {
+  return redacted(stringOf(path, name, value));
+}
 
-const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
-  reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
+function unmapped<D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> {
+  return reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
+}
 
-const invalidHere = <D extends Dii>(dii: D): Unmapped<D> => ({
-  dii,
-  status: 'unmapped',
-  reason: invalidReason(dii),
-  answeredAt: undefined,
-});
+function invalidHere<D extends Dii>(dii: D): Unmapped<D> {
+  return {
+    dii,
+    status: 'unmapped',
+    reason: invalidReason(dii),
+    answeredAt: undefined,
+  };
+}
 
 /** One element of a version 3 answer: a raw ID, or the reason why there is none. */
 type Element =
@@ -78,7 +83,7 @@ type Element =
 
 const NOTHING_SENT: ServiceAnswer = { status: 'success', body: {}, answeredAt: undefined, isPrintable: true };
 
-const checkElement = (element: unknown, isPrintable: boolean): Element => {
+function checkElement(element: unknown, isPrintable: boolean): Element {
   const { u, p, r, e } = fieldsOf(element);
   if (e !== undefined && e !== null) return { e: reasonOf(MAP, 'e', e) };
   identifierOf(MAP, 'u', u, isPrintable);
@@ -86,14 +91,14 @@ const checkElement = (element: unknown, isPrintable: boolean): Element => {
   if (typeof r !== 'number' || !isInstant(r * 1000))
     throw unusableAnswer(MAP, `r: expected epoch seconds, got ${otherThan('number', r)}`);
   return element as Element;
-};
+}
 
-const resultOf = <D extends Dii>(dii: D, element: Element | undefined, answeredAt: number): MapResult<D> => {
+function resultOf<D extends Dii>(dii: D, element: Element | undefined, answeredAt: number): MapResult<D> {
   if (!element) return invalidHere(dii);
   if (element.e !== undefined && element.e !== null) return unmapped(dii, element.e, answeredAt);
   const { u: rawId, p = null, r } = element;
   return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: Math.round(r * 1000), answeredAt };
-};
+}
 
 /**
  * Map a batch with version 3: all forms in one request, answers matched by position.
@@ -122,8 +127,8 @@ export async function mapBatch<D extends Dii>(
 
 type MatchV2 = <D extends Dii>(dii: D) => MapResultV2<D>;
 
-// The answer to one form of a version 2 batch: two lists of results, with the identifiers that were sent.
-const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAnswer): Map<string, MatchV2> => {
+/** The answer to one form of a version 2 batch: two lists of results, with the identifiers that were sent. */
+function matchesOf({ form, values }: FormValues, { body, answeredAt }: ServiceAnswer): Map<string, MatchV2> {
   const lists = fieldsOf(body);
   const mapped = arrayOf(MAP_V2, 'mapped', lists['mapped']);
   const others = arrayOf(MAP_V2, 'unmapped', lists['unmapped'] ?? []);
@@ -152,7 +157,7 @@ const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAn
   if (answered !== values.length)
     throw unusableAnswer(MAP_V2, `${form}: expected ${values.length} results, got ${answered}`);
   return matches;
-};
+}
 
 /**
  * Map a batch with version 2, which accepts one form per request, by one request for each form in the batch.

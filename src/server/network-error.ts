@@ -11,24 +11,26 @@ const CONNECT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDO
 const NAMES = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-// The server does not speak TLS.
+/** The server does not speak TLS. */
 const NO_TLS = /^(ERR_SSL_|EPROTO$)/;
-// The answer is not HTTP, or its body is not compressed as its header says.
+/** The answer is not HTTP, or its body is not compressed as its header says. */
 const MALFORMED = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|Z_)/;
 
-// Node's `fetch` throws "fetch failed". The reason is its cause, which has a code, or the message "bad port" for a port that the
-// Fetch standard forbids. If a proxy refuses a tunnel, the cause of the cause has a message with the status. If a request without
-// a tunnel is answered 407, the cause has neither code nor message.
-const codeOf = (error: unknown): string | undefined => {
+/**
+ * Node's `fetch` throws "fetch failed". The reason is its cause, which has a code, or the message "bad port" for a port that the
+ * Fetch standard forbids. If a proxy refuses a tunnel, the cause of the cause has a message with the status. If a request without
+ * a tunnel is answered 407, the cause has neither code nor message.
+ */
+function codeOf(error: unknown): string | undefined {
   const cause = (error as { cause?: { code?: unknown; message?: unknown; cause?: unknown } } | undefined)?.cause;
   const { message = cause?.message } = Object(cause?.cause);
   const [, status] = /^Proxy response \((\d{3})\)/.exec(`${message}`) ?? [];
   if (status !== undefined || (cause?.message === '' && cause.code === undefined)) return status ?? '407';
   if (typeof cause?.code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(cause.code)) return cause.code;
   return cause?.message === 'bad port' ? 'bad port' : undefined;
-};
+}
 
-const describe = (host: string, code: string | undefined): string => {
+function describe(host: string, code: string | undefined): string {
   if (code === undefined) return `got no answer from ${host} (a network failure)`;
   if (code === 'bad port')
     return `could not connect to ${host} (bad port): fetch blocks this port, because another protocol uses it; run the operator on another port`;
@@ -41,7 +43,7 @@ const describe = (host: string, code: string | undefined): string => {
   if (NO_TLS.test(code)) return `could not agree on TLS with ${host} (${code}); does it expect http?`;
   if (MALFORMED.test(code)) return `got a malformed answer from ${host} (${code}); is it the address of an operator?`;
   return `got no answer from ${host} (${code})`;
-};
+}
 
 /**
  * Create the error for a request without an answer.

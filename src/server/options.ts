@@ -115,14 +115,14 @@ export interface ClientSettings {
 
 const RETRY_NAMES: Record<keyof RetryOptions, true> = { tries: true, firstMs: true, maxMs: true };
 
-// `fetch` rejects other characters with an error that quotes the header, and thus the key.
-const checkApiKey = (value: unknown): string => {
+/** `fetch` rejects other characters with an error that quotes the header, and thus the key. */
+function checkApiKey(value: unknown): string {
   throwIf(typeFault('apiKey', 'string', value));
   if (/^[\x21-\x7e]+$/.test(value as string)) return value as string;
   throw new TypeError(expectedGot('apiKey', 'printable ASCII without spaces', 'a string with other characters'));
-};
+}
 
-const checkSecret = (value: unknown): Bytes => {
+function checkSecret(value: unknown): Bytes {
   const refuse = (got: string) => new TypeError(expectedGot('clientSecret', 'base64 of 32 bytes', got));
   if (typeof value !== 'string' || !value) throw refuse(kindOf(value));
   let bytes: Bytes;
@@ -133,7 +133,7 @@ const checkSecret = (value: unknown): Bytes => {
   }
   if (bytes.length !== 32) throw refuse(`${bytes.length} bytes`);
   return bytes;
-};
+}
 
 /**
  * Check the options of a client and fill in the defaults.

@@ -38,16 +38,16 @@ export interface OptedOut {
   readonly answeredAt: number;
 }
 
-// `YYYY-MM-DDThh:mm:ss` with optional fractions. The service means UTC, although it sends no zone.
+/** `YYYY-MM-DDThh:mm:ss` with optional fractions. The service means UTC, although it sends no zone. */
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(\.\d{1,3})?\d*Z?$/;
 
-const instantOf = (value: unknown): number => {
+function instantOf(value: unknown): number {
   const [, seconds, fraction = ''] = DATE_TIME.exec(`${value}`) ?? [];
   const instant = Date.parse(`${seconds}${fraction}Z`);
   if (Number.isNaN(instant))
     throw unusableAnswer(BUCKETS, `last_updated: expected UTC date-time, got ${otherThan('string', value)}`);
   return instant;
-};
+}
 
 /** List the buckets that have rotated at or after `since` (epoch ms). */
 export async function rotatedBuckets(send: Send, since: number): Promise<RotatedBuckets> {

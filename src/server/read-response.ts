@@ -21,7 +21,7 @@ export interface ReadBody {
   readonly isComplete: boolean;
 }
 
-const join = (chunks: readonly Uint8Array[], length: number): Bytes => {
+function join(chunks: readonly Uint8Array[], length: number): Bytes {
   const bytes = new Uint8Array(length);
   let offset = 0;
   for (const chunk of chunks) {
@@ -30,7 +30,7 @@ const join = (chunks: readonly Uint8Array[], length: number): Bytes => {
     offset += part.length;
   }
   return bytes;
-};
+}
 
 /** Read at most `maxBytes` of a body, and cancel the rest. */
 export async function readBytes(response: Response, maxBytes: number): Promise<ReadBody> {

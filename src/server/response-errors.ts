@@ -14,13 +14,13 @@ import { requestName } from './paths.ts';
 const CLOCK_SKEW_MS = 60_000;
 
 /** How far the local clock is ahead of the service's, ms (negative: behind); undefined without a `Date` header. */
-const clockAheadMs = (headers: Headers, now: number): number | undefined => {
+function clockAheadMs(headers: Headers, now: number): number | undefined {
   const aheadMs = now - Date.parse(headers.get('date') ?? '');
   return Number.isNaN(aheadMs) ? undefined : aheadMs;
-};
+}
 
 /** Read `Retry-After` (seconds, or a date by the service's clock) as ms from now; always finite, undefined if absent. */
-const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
+function retryAfterMsOf(headers: Headers, now: number): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
   const isDate = /[a-z]/i.test(value);
@@ -29,7 +29,7 @@ const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
   const ms = isDate ? Date.parse(value) - (now - (clockAheadMs(headers, now) ?? 0)) : Number(value) * 1000;
   // A very long row of digits parses as Infinity.
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
-};
+}
 
 /** Number of characters of a message that are searched. */
 const MAX_SEARCHED = 2000;
@@ -55,7 +55,7 @@ export function redacted(message: string, apiKey?: string): string {
     .slice(0, MAX_SHOWN);
 }
 
-const parseFailure = (text: string, apiKey: string): { status?: string; message?: string } => {
+function parseFailure(text: string, apiKey: string): { status?: string; message?: string } {
   try {
     const { status, message } = JSON.parse(text) as Record<string, unknown>;
     return {
@@ -65,9 +65,9 @@ const parseFailure = (text: string, apiKey: string): { status?: string; message?
   } catch {
     return {};
   }
-};
+}
 
-const remedyFor = (http: number, baseUrl: string): string => {
+function remedyFor(http: number, baseUrl: string): string {
   if (http === 404 || http === 405)
     return `; there is no operator at ${baseUrl}: the path is wrong, or the address belongs to another service`;
   if (http === 407) return `; a proxy before ${baseUrl} requires a user name and a password`;
@@ -75,14 +75,14 @@ const remedyFor = (http: number, baseUrl: string): string => {
   if (http < 200 || (http >= 300 && http < 400))
     return `; ${baseUrl} redirects to another address or to a login page; the client follows no redirect`;
   return '';
-};
+}
 
-const codeOf = (http: number, status: string | undefined): ErrorCode => {
+function codeOf(http: number, status: string | undefined): ErrorCode {
   if (http === 401) return 'unauthorized';
   if (http === 429) return 'rate_limited';
   if (http !== 400 || status === undefined) return 'http_status';
   return status === 'invalid_token' || status === 'expired_token' ? 'refresh_rejected' : 'client_error';
-};
+}
 
 /**
  * Create the error for an answer other than 200.

@@ -43,7 +43,7 @@ const NO_ROWS: Rows<never> = {
  * Not an async generator, which creates several more promises for each result and takes longer than the mapping itself. Like a
  * generator, it answers overlapping calls in order.
  */
-const eachOf = <T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> => {
+function eachOf<T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> {
   let batch: Rows<T> = NO_ROWS;
   let next = 0;
   /** The last call that is waiting for a batch; undefined while the current batch has results. */
@@ -82,13 +82,13 @@ const eachOf = <T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> => 
       return this;
     },
   };
-};
+}
 
-const listOf = <T>(rows: Rows<T>): T[] => {
+function listOf<T>(rows: Rows<T>): T[] {
   const list: T[] = [];
   for (let i = 0; i < rows.length; i++) list.push(rows.at(i));
   return list;
-};
+}
 
 /** Create results from a function that starts reading batches. */
 export function resultsOf<T>(read: () => Batches<T>): Results<T> {

@@ -36,7 +36,9 @@ export function parseOptions(given: SessionOptions): Settings {
 }
 
 /** A missing method must not read as an absent option. */
-const methodsOf = ({ read, update }: Partial<Store>) => ({ read: read ?? null, update: update ?? null });
+function methodsOf({ read, update }: Partial<Store>) {
+  return { read: read ?? null, update: update ?? null };
+}
 
 /**
  * Hash the label of a user: FNV-1a with 32 bits, 1 to 7 letters and digits.

@@ -97,10 +97,11 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
 }
 
 /** The error of a test that forgot `await` before its last call, or whose `afterEach` ran too early: its testbed is closed. */
-const closedError = (method: string): Error =>
-  new Error(
+function closedError(method: string): Error {
+  return new Error(
     `testbed.${method}: the testbed was closed: await every call before close(), and create a testbed for each test`,
   );
+}
 
 /** The sessions of the page. Sessions with the same name share a store. */
 function createSessions(defaults: Omit<SessionOptions, 'store'>) {

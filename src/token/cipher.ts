@@ -38,7 +38,9 @@ export async function aesKey(raw: Bytes): Promise<AesKey> {
  * The parameters for Web Crypto. A link may set members of `Object.prototype`, which they must not inherit; Node inherits them again,
  * so the length of the tag is given.
  */
-const parametersOf = (iv: Bytes) => ownMembers<AesGcmParams>({ name: AES, iv, tagLength: 128 });
+function parametersOf(iv: Bytes) {
+  return ownMembers<AesGcmParams>({ name: AES, iv, tagLength: 128 });
+}
 
 /**
  * Encrypt and authenticate, without additional data.

@@ -6,8 +6,7 @@
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
-import type { Bytes } from './bytes.ts';
-import { fromB64, fromHex, toB64, utf8 } from './bytes.ts';
+import { type Bytes, fromB64, fromHex, toB64, utf8 } from './bytes.ts';
 
 /** The four forms of DII on the wire. */
 export const DII_FORMS = ['email', 'email_hash', 'phone', 'phone_hash'] as const;

@@ -11,10 +11,8 @@
  * JSON. This file knows nothing about HTTP or the meaning of the JSON. See docs/protocol.md, "Envelopes".
  */
 
-import type { Bytes } from './bytes.ts';
-import { concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
-import type { AesKey } from './cipher.ts';
-import { aesKey, MIN_SEALED_LENGTH, openAes, sealAes } from './cipher.ts';
+import { type Bytes, concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
+import { type AesKey, aesKey, MIN_SEALED_LENGTH, openAes, sealAes } from './cipher.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** The first byte of every request envelope. */

@@ -27,8 +27,11 @@ export interface TokenSet {
 /** The content of a generate or refresh answer: a new set, or the fact that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
-/** A token set with the names of the wire format: the `body` of a generate or refresh answer. Instants are epoch ms. */
-// A type, not an interface: only a type is assignable to `Record<string, unknown>`.
+/**
+ * A token set with the names of the wire format: the `body` of a generate or refresh answer. Instants are epoch ms.
+ *
+ * A type, not an interface: only a type is assignable to `Record<string, unknown>`.
+ */
 export type WireTokenSet = {
   readonly advertising_token: string;
   readonly refresh_token: string;
@@ -64,7 +67,7 @@ const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireToke
   endsAt: ['refresh_expires', 'instant'],
 };
 
-// Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it.
+/** Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it. */
 const EARLIEST = 1e12;
 const LATEST = 1e15;
 

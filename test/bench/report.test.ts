@@ -9,7 +9,7 @@ import { root } from '../../build/dist.ts';
 import { install } from '../../build/packages.ts';
 
 await install('bench');
-// These import Observable Plot.
+/** These import Observable Plot. */
 const { BARS, drawCharts, LINES } = await import('../../bench/report/charts.ts');
 const { CPU, peersTable, resultsPage } = await import('../../bench/report/tables.ts');
 const { reportOf, withBlock } = await import('../../bench/report/write.ts');

@@ -27,7 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Commands that have commands of their own, with the options.
+/** Commands that have commands of their own, with the options. */
 const GROUPS = ['keys', 'participants'];
 const COMMANDS = [
   'operator',

@@ -44,7 +44,7 @@ const tessera = async (
   return { code, out, err: err.join('\n') };
 };
 
-// Production refuses a root secret of equal bytes.
+/** Production refuses a root secret of equal bytes. */
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64');
 const OTHER = Buffer.alloc(32, 8).toString('base64');
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/io.ts';
 import { runProcesses } from '../../src/cli/operator/processes/parent.ts';
 
-// One process, which listens, and ends when the test says so.
+/** One process, which listens, and ends when the test says so. */
 const handle = vi.hoisted(() => {
   let end = (_: string) => {};
   const ended = new Promise<string>((resolve) => {

@@ -13,7 +13,7 @@ import { emptyFolder, freshLocation } from './locations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-// In a process of its own: after a failure PGlite may run in an endless loop, or keep its process alive.
+/** In a process of its own: after a failure PGlite may run in an endless loop, or keep its process alive. */
 const outputOf = async (script: string): Promise<string[]> => {
   const setUp = `import fs from 'node:fs';
     const { openDatabase } = await import(${JSON.stringify(`${root}src/database/database.ts`)});
@@ -66,7 +66,7 @@ test.each([
   await (await openDatabase(folder)).close();
 });
 
-// Replaces a function of node:fs/promises until the end of the test.
+/** Replaces a function of node:fs/promises until the end of the test. */
 const replace = <K extends 'rename' | 'statfs'>(name: K, implementation: unknown): void => {
   const spy = vi.spyOn(promises, name).mockImplementation(implementation as never);
   syncBuiltinESMExports();

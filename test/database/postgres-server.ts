@@ -84,7 +84,7 @@ export const unprivileged = async (): Promise<{ uid?: number; gid?: number }> =>
   throw new Error('expected a user postgres or nobody to run PostgreSQL as, found neither');
 };
 
-// Resolves when the server accepts connections; rejects with its last lines if it ends.
+/** Resolves when the server accepts connections; rejects with its last lines if it ends. */
 const ready = async (server: ChildProcess): Promise<void> => {
   const said: string[] = [];
   for await (const line of createInterface({ input: server.stderr! })) {

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 const withPorts = (text: string) => text.replace(/\b(8080|8081|3000|3001)\b/g, (port) => ports.get(port)!);
 
-// A reader's environment, not that of a test.
+/** A reader's environment, not that of a test. */
 const { NODE_ENV, VITEST, FORCE_COLOR, ...environment } = process.env;
 const env = { ...environment, NEXT_TELEMETRY_DISABLED: '1', NO_COLOR: '1' };
 

@@ -63,7 +63,7 @@ interface Change {
 
 type Container = Record<string, unknown>;
 
-// Every object and array within a value. Elements of a typed array take numbers only.
+/** Every object and array within a value. Elements of a typed array take numbers only. */
 const containersOf = (value: unknown): Container[] =>
   typeof value !== 'object' || value === null || ArrayBuffer.isView(value)
     ? []

@@ -18,7 +18,7 @@ const SEED = Number(process.env.TESSERA_FUZZ_SEED ?? 20_260_601);
 /** The sum of the weights of all targets. */
 const TOTAL_WEIGHT = 100;
 
-// A path: in the project `page`, Vite replaces `new URL('...', import.meta.url)` by an address of http.
+/** A path: in the project `page`, Vite replaces `new URL('...', import.meta.url)` by an address of http. */
 const CORPUS = join(import.meta.dirname, 'corpus');
 
 interface CorpusFile {

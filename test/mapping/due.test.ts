@@ -33,7 +33,9 @@ const storedFacts = async (mappings: Mappings, version: 2 | 3) => {
 const hashed = async (mappings: Mappings): Promise<Dii[]> =>
   (await stored(mappings)).map(({ hash }) => ({ emailHash: hash }));
 
-// One engine covers more than a year, in which every bucket rotates. Version 2 reads a list of 3,000 buckets a day, which is slow.
+/**
+ * One engine covers more than a year, in which every bucket rotates. Version 2 reads a list of 3,000 buckets a day, which is slow.
+ */
 const SPANS = [
   { kind: 'pglite', version: 3, runs: 73, everyDays: 1 },
   { kind: 'pglite', version: 2, runs: 73, everyDays: 1 },

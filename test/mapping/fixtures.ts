@@ -1,8 +1,13 @@
 /** An operator with a controllable clock, a client that records its requests, and stored mappings. */
 
 import { onTestFinished } from 'vitest';
-import type { Mapping, MappingClient, Mappings, MappingsOptions } from '../../src/mapping/index.ts';
-import { createMappings } from '../../src/mapping/index.ts';
+import {
+  createMappings,
+  type Mapping,
+  type MappingClient,
+  type Mappings,
+  type MappingsOptions,
+} from '../../src/mapping/index.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { type Client, createClient, type Dii } from '../../src/server/index.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';

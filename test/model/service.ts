@@ -46,7 +46,7 @@ interface Wire {
 
 const clock = { now: () => Date.now() };
 type Operator = ReturnType<typeof createOperator>;
-// Building an operator takes longer than a whole run, so there is one for each choice of lifetimes.
+/** Building an operator takes longer than a whole run, so there is one for each choice of lifetimes. */
 const operators = new Map<string, Operator>();
 
 const operatorOf = (lifetimes: Lifetimes): Operator => {

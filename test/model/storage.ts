@@ -38,7 +38,7 @@ export type StorageFault =
  */
 export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'emptied' | 'corrupt' | 'damaged';
 
-// One copy for all profiles, which run one at a time.
+/** One copy for all profiles, which run one at a time. */
 let take: (task: () => void) => void = () => {};
 let databases: FakeDatabases | undefined;
 

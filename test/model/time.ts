@@ -10,7 +10,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 export const START = Date.UTC(2030, 0, 15, 12);
 
-// Captured before a test replaces the timers.
+/** Captured before a test replaces the timers. */
 const macrotask = setImmediate;
 
 /** The owner of a task. */

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator } from '../../src/operator/index.ts';
+import { createOperator, type Operator, type OperatorOptions } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
 import { PASSWORD } from '../database/postgres-server.ts';

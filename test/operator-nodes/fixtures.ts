@@ -6,8 +6,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
-import type { Listening } from '../../src/operator/node.ts';
-import { listen } from '../../src/operator/node.ts';
+import { type Listening, listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';

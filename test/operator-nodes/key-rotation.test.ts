@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Administration, Operator, OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator, openAdministration } from '../../src/operator/index.ts';
+import {
+  type Administration,
+  createOperator,
+  type Operator,
+  type OperatorOptions,
+  openAdministration,
+} from '../../src/operator/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
 import { ALL_ROLES, type Calls, createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 

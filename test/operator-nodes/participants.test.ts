@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator, openAdministration } from '../../src/operator/index.ts';
+import {
+  type Credentials,
+  createOperator,
+  type Operator,
+  type OperatorOptions,
+  openAdministration,
+} from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
 import { createCalls, ROOT } from '../operator/fixtures.ts';

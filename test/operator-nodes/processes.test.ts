@@ -29,7 +29,7 @@ const startTwo = async (more: readonly string[] = []): Promise<Node> => {
   return node;
 };
 
-// Each on a connection of its own: the connections go to the processes in turn.
+/** Each on a connection of its own: the connections go to the processes in turn. */
 const post = async (node: Node, path: string, body: string): Promise<number> => {
   const { status } = await fetch(node.url + path, { method: 'POST', body, headers: { connection: 'close' } });
   return status;

@@ -2,8 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator } from '../../src/operator/index.ts';
+import { createOperator, type Operator, type OperatorOptions } from '../../src/operator/index.ts';
 import { freshLocation } from '../database/locations.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 

@@ -4,8 +4,7 @@
  * The client half of the protocol is written here from the protocol's rules, and shares no code with `src/server`.
  */
 
-import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator } from '../../src/operator/index.ts';
+import { type Credentials, createOperator, type Operator, type OperatorOptions } from '../../src/operator/index.ts';
 import { fromB64, toB64 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
 import { openRefresh, openResponse, sealRequest } from '../../src/token/index.ts';

@@ -8,8 +8,7 @@ import {
   UNKNOWN_KEY_MS,
 } from '../../src/operator/http/participant-lookup.ts';
 import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY, readBody } from '../../src/operator/http/request-body.ts';
-import type { Participant } from '../../src/operator/identity/participants.ts';
-import { createParticipants, hashApiKey } from '../../src/operator/identity/participants.ts';
+import { createParticipants, hashApiKey, type Participant } from '../../src/operator/identity/participants.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { BASE, createTestService, envelope, NOON, ROOT } from './fixtures.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createTurns, longBody } from '../../src/operator/http/long-response.ts';
 
-// Four chunks and a part of a fifth.
+/** Four chunks and a part of a fifth. */
 const CONTENT = Uint8Array.from({ length: 4 * 3 * 2 ** 16 + 5 }, (_, at) => at);
 
 describe('a long body', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { OperatorOptions } from '../../src/operator/index.ts';
-import { createOperator } from '../../src/operator/index.ts';
+import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { ROOT } from './fixtures.ts';
 
 const secret = 'ZZZZ-not-a-secret-ZZZZ';

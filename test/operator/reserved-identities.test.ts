@@ -8,7 +8,7 @@ import { toB64 } from '../../src/token/bytes.ts';
 import { hashDii, hashTextOf } from '../../src/token/index.ts';
 import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
-// Expected results of generate, map, and a refresh of the generated set; the last rows are ordinary identities.
+/** Expected results of generate, map, and a refresh of the generated set; the last rows are ordinary identities. */
 const RESERVED: [dii: string, generate: string, map: 'u' | 'e', refresh: string | undefined][] = [
   ['validate@example.com', 'success', 'u', 'success'],
   ['+12345678901', 'success', 'u', 'success'],

@@ -10,7 +10,7 @@ import { TesseraProvider } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { connectWebview } from '../../src/page/webview.ts';
 
-// The options are checked before the session is used.
+/** The options are checked before the session is used. */
 const session = {} as never;
 const CMP = 'name, purposes, vendorId, waitMs, signal';
 

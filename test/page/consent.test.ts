@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { allOf, gpcConsent, tcfConsent } from '../../src/page/consent.ts';
-import type { Store } from '../../src/session/index.ts';
-import { memoryStore } from '../../src/session/index.ts';
+import { memoryStore, type Store } from '../../src/session/index.ts';
 import { MINUTE, names, until } from '../support/clock.ts';
 import { installTcf, TCF } from '../support/cmp.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';

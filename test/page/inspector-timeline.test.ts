@@ -197,7 +197,7 @@ const generation = (at: number, more: object = {}) => ({
   isFirst: true,
   ...more,
 });
-// 100 px are 10 s; now is at 700 px.
+/** 100 px are 10 s; now is at 700 px. */
 const VIEW = { now: 100_000, spanMs: 100_000, panMs: 0, width: 1000 };
 const named = (shapes: readonly Shape[], name: string) =>
   shapes.filter((shape) => shape.name.split(' ').includes(name));

@@ -1,15 +1,23 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import type { ActivityProps } from 'react';
-import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
+import {
+  Activity,
+  type ActivityProps,
+  act,
+  createElement as h,
+  StrictMode,
+  Suspense,
+  use,
+  useEffect,
+  useLayoutEffect,
+} from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectPrebid } from '../../src/page/prebid.ts';
 import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
-import type { Session, SessionOptions } from '../../src/session/index.ts';
-import { memoryStore } from '../../src/session/index.ts';
+import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';

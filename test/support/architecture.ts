@@ -4,6 +4,7 @@
  */
 
 import { type ESTree, parseSync, Visitor } from 'vite';
+import { dialectFaults } from './dialect.ts';
 
 /** A file in `src/`: its relative path and its text. */
 export interface SourceFile {
@@ -28,6 +29,7 @@ export interface Module extends SourceFile {
   readonly hasDefaultExport: boolean;
   readonly hasEnum: boolean;
   readonly hasNamespace: boolean;
+  readonly dialectFaults: readonly string[];
 }
 
 /** Replaces the specifier of an `import()` whose argument is not a literal. */
@@ -76,6 +78,7 @@ export const readModule = ({ path, code }: SourceFile): Module => {
     hasExportAll: program.body.some(({ type }) => type === 'ExportAllDeclaration'),
     hasEnum,
     hasNamespace,
+    dialectFaults: dialectFaults(program, code),
     hasDefaultExport: module.staticExports.some(({ entries }) =>
       entries.some(({ exportName }) => exportName.kind === 'Default' || exportName.name === 'default'),
     ),
@@ -338,6 +341,10 @@ export const syntaxRule: Rule = (modules) => [
   ...eachModule(modules, ({ hasEnum }) => hasEnum && 'expected no enum'),
   ...eachModule(modules, ({ hasNamespace }) => hasNamespace && 'expected no namespace'),
 ];
+
+/** At the top level: functions are declarations, comments are docstrings, and a module is imported once. */
+export const dialectRule: Rule = (modules) =>
+  modules.flatMap(({ path, dialectFaults }) => dialectFaults.map((fault) => `${path}: ${fault}`));
 
 /** Files and functions are short. */
 export const lengthRule: Rule = (modules) => [

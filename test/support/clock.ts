@@ -8,7 +8,7 @@
 import { vi } from 'vitest';
 import type { Session } from '../../src/session/index.ts';
 
-// Captured before a test replaces the timers.
+/** Captured before a test replaces the timers. */
 const macrotask = setImmediate;
 const realNow = performance.now.bind(performance);
 const turn = () => new Promise<void>((resolve) => macrotask(() => resolve()));

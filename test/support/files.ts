@@ -2,7 +2,7 @@
 
 import { access, constants } from 'node:fs/promises';
 
-// With `npm run fresh`, the tests use only the browser in package.json.
+/** With `npm run fresh`, the tests use only the browser in package.json. */
 const areHidden = process.env['TESSERA_ENGINES'] === 'packaged';
 
 /** Return the first of the paths that is an executable file; none with `TESSERA_ENGINES=packaged`. */

@@ -3,8 +3,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below the ports that the system assigns to connections and to servers that request any port (32768 and up on Linux, 49152 and
-// up elsewhere), so that nobody else takes the port before the test's server does.
+/**
+ * Below the ports that the system assigns to connections and to servers that request any port (32768 and up on Linux, 49152 and
+ * up elsewhere), so that nobody else takes the port before the test's server does.
+ */
 const [FIRST, COUNT] = [12_000, 20_000];
 
 /** Return a TCP port of 127.0.0.1 that is free now. */

@@ -25,7 +25,7 @@ const timed = async (name: string, work: () => Promise<void>): Promise<void> => 
   steps.push([name, (performance.now() - from) / 1000]);
 };
 
-// The variables of npm, of the tests and of engines, which a new machine does not have.
+/** The variables of npm, of the tests and of engines, which a new machine does not have. */
 const OWN =
   /^(npm_(lifecycle|package|config_cache|config_prefix)|TESSERA_|CHROMIUM$|FIREFOX$|CI$|NODE_OPTIONS$|VITEST)/i;
 

@@ -14,7 +14,7 @@ import { freePort } from './free-port.ts';
 
 const DRIVER = ['/usr/bin/WebKitWebDriver'];
 const SCREEN = ['/usr/bin/Xvfb'];
-// MiniBrowser is part of the library package and is not in the PATH.
+/** MiniBrowser is part of the library package and is not in the PATH. */
 const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
   ['4.1', '6.0', '4.0'].map(
     (api) => `/usr/lib/${machine}-linux-gnu${machine === 'arm' ? 'eabihf' : ''}/webkit2gtk-${api}/MiniBrowser`,

@@ -2,17 +2,16 @@
  * The command `map`: its options, and the choice of its job. The files for the jobs are loaded on demand.
  */
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import { DII_FORMS } from '../../token/index.ts';
 import { warnIfWritableByOthers } from '../existing-database.ts';
-import type { Io } from '../io.ts';
+import { type Io, STOPPED } from '../io.ts';
 import { addRowOptions, withFlagNames } from '../options.ts';
 import { serviceCommand, warnAboutPassword } from '../service-options.ts';
 import type { MapFileOptions } from './map-file.ts';
-import type { MapOptions } from './run-job.ts';
 
-interface AllOptions extends MapOptions, MapFileOptions {
+interface AllOptions extends MapFileOptions {
   readonly due?: boolean;
   readonly checkOptouts?: boolean;
   readonly counts?: boolean;
@@ -24,6 +23,10 @@ interface AllOptions extends MapOptions, MapFileOptions {
 }
 
 const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
+type JobName = 'FILE' | (typeof JOBS)[number];
+
+/** The jobs that a signal stops: they report what they have done, or delete a partial file. */
+const STOPPABLE: readonly JobName[] = ['FILE', '--due', '--check-optouts', '--export'];
 
 /** The options that only some jobs accept. */
 const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
@@ -37,12 +40,13 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
-// --check-optouts -> checkOptouts, the name in commander.
-const propertyOf = (flag: string): keyof AllOptions =>
-  flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
+/** --check-optouts -> checkOptouts, the name in commander. */
+function propertyOf(flag: string): keyof AllOptions {
+  return flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
+}
 
 /** Return the job that the options select. */
-const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typeof JOBS)[number] => {
+function selectJob(file: string | undefined, options: AllOptions): JobName {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
     // An empty value, as from a variable that is not set, also selects its job, which reports it.
@@ -56,21 +60,41 @@ const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typ
     if (options[propertyOf(flag)] !== undefined && !jobs.includes(name))
       throw new RangeError(`${flag}: expected together with ${jobs.join(' or ')}, got ${job}`);
   return job;
-};
+}
 
-const checkLocation = (database: string): void => {
+function checkLocation(database: string): void {
   try {
     locationKind(database);
   } catch (error) {
     throw withFlagNames(error, ['database'], {});
   }
-};
+}
 
-const parseWorkers = (text: string): number => {
+function parseWorkers(text: string): number {
   const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (workers < 1 || workers > 20) throw new InvalidArgumentError('expected a whole number from 1 to 20');
   return workers;
-};
+}
+
+/** Run the selected job. `signal` stops the stoppable ones. */
+async function run(job: JobName, file: string | undefined, options: AllOptions, io: Io, signal: AbortSignal) {
+  if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io, signal);
+  const stored = await import('./stored-mappings.ts');
+  switch (job) {
+    case '--due':
+      return stored.mapDue(options, io, signal);
+    case '--check-optouts':
+      return stored.checkOptOuts(options, io, signal);
+    case '--counts':
+      return stored.countStored(options, io);
+    case '--export':
+      return stored.exportStored(options.export!, options, io, signal);
+    case '--forget':
+      return stored.forget(options.forget!, options, io);
+    case '--forget-all':
+      return stored.forgetAll(options, io);
+  }
+}
 
 /** Create the command `map`. */
 export function mapCommand(io: Io): Command {
@@ -106,21 +130,15 @@ export function mapCommand(io: Io): Command {
       warnAboutPassword(options.database, io);
       checkLocation(options.database);
       await warnIfWritableByOthers(options.database, io);
-      if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io);
-      const stored = await import('./stored-mappings.ts');
-      switch (job) {
-        case '--due':
-          return stored.mapDue(options, io);
-        case '--check-optouts':
-          return stored.checkOptOuts(options, io);
-        case '--counts':
-          return stored.countStored(options, io);
-        case '--export':
-          return stored.exportStored(options.export!, options, io);
-        case '--forget':
-          return stored.forget(options.forget!, options, io);
-        case '--forget-all':
-          return stored.forgetAll(options, io);
+      const stop = new AbortController();
+      // At a signal, other jobs end at once, and also an export to a pipe, which may wait for its reader.
+      if (STOPPABLE.includes(job) && options.export !== '-') io.stopped().then(() => stop.abort());
+      try {
+        await run(job, file, options, io, stop.signal);
+      } catch (error) {
+        if (!stop.signal.aborted) throw error;
+        io.err('stopped');
+        throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
       }
     });
 }

@@ -13,7 +13,7 @@ import { noRowsFault, openRows, type Row } from '../csv-rows.ts';
 import type { Input } from '../input.ts';
 import type { RowOptions } from '../options.ts';
 
-// As `normalizeName` returns them.
+/** As `normalizeName` returns them. */
 const COLUMN_NAMES: Readonly<Record<DiiType, readonly string[]>> = {
   email: ['email', 'emailaddress', 'mail', 'emailhash', 'hashedemail', 'emailsha256', 'sha256email'],
   phone: ['phone', 'phonenumber', 'mobile', 'telephone', 'phonehash', 'hashedphone', 'phonesha256', 'sha256phone'],
@@ -56,11 +56,11 @@ export interface DiiRows {
   readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
 }
 
-// Undefined for a hash of unknown type. Any other value has the form of `type`, if `type` is known.
-const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefined => {
+/** Undefined for a hash of unknown type. Any other value has the form of `type`, if `type` is known. */
+function detectForm(value: string, type: DiiType | undefined): DiiForm | undefined {
   if (parseHash(value)) return type && `${type}_hash`;
   return type ?? (value.startsWith('+') && !value.includes('@') ? 'phone' : 'email');
-};
+}
 
 /**
  * Parse a value to DII with a hash. For an invalid value, return a string: the reason, which does not quote it.

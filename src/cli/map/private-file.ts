@@ -17,17 +17,19 @@ export interface PrivateFile {
   close(keep?: boolean): Promise<void>;
 }
 
-const isSame = async (one: string, other: string): Promise<boolean> => {
+async function isSame(one: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([one, other].map((path) => stat(path).catch(() => undefined)));
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
-};
+}
 
-// Finds the former file of that name, or a device. Following a symbolic link would replace a file that the user has not specified.
-const findFormer = async (path: string): Promise<Stats | undefined> => {
+/**
+ * Finds the former file of that name, or a device. Following a symbolic link would replace a file that the user has not specified.
+ */
+async function findFormer(path: string): Promise<Stats | undefined> {
   const found = await lstat(path).catch(() => undefined);
   if (found && !found.isCharacterDevice()) checkOwnFile(found);
   return found;
-};
+}
 
 /**
  * Check, without changing anything, that a file can be created in its folder and is not the input.
@@ -47,8 +49,8 @@ export async function checkPrivateFile(flag: string, path: string, source?: stri
   }
 }
 
-// Opens a new file, or the device of that name. `target` is the name of the file while it is being written.
-const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> => {
+/** Opens a new file, or the device of that name. `target` is the name of the file while it is being written. */
+async function openNew(path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> {
   if ((await findFormer(path))?.isCharacterDevice()) {
     // Another user may have replaced it since. Opening a pipe that nobody reads would wait.
     const handle = await open(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
@@ -61,7 +63,7 @@ const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle
   // The mode applies only to new files, and another process may have the old file open.
   await rm(target, { force: true });
   return { handle: await open(target, 'wx', 0o600), target };
-};
+}
 
 /**
  * Create a file with mode 0600. Replaces the user's file of that name, but writes to a device such as `/dev/null` directly.

@@ -1,25 +1,16 @@
 /**
- * Runs a long job of `tessera map`: opens the mappings, shows progress on the terminal, stops at a signal, and prints a summary
- * however the job ends.
- *
- * This file does not know the work of a job: `map-file.ts` and `stored-mappings.ts` define the jobs.
+ * The steps of a job of `tessera map` that sends requests: it begins, probes the service, and runs until it ends, fails, or a
+ * signal stops it. `report.ts` has the last step. `map-file.ts` and `stored-mappings.ts` take these steps.
  */
 
-import { CommanderError } from 'commander';
-import {
-  createMappings,
-  type DueOptions,
-  type MappingClient,
-  type Mappings,
-  type Progress,
-  type Summary,
-} from '../../mapping/index.ts';
+import { createMappings, type MappingClient, type Mappings, type Progress, type Summary } from '../../mapping/index.ts';
+import type { Client } from '../../server/index.ts';
 import { isTokenError } from '../../token/index.ts';
 import { announceNewDatabase } from '../existing-database.ts';
-import { type Io, STOPPED } from '../io.ts';
-import { createProgressLine, formatDuration, formatNumber, type ProgressLine } from '../progress.ts';
-import { type Connection, connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
-import { aligned, coloursOf } from '../style.ts';
+import type { Io } from '../io.ts';
+import { createProgressLine, type ProgressLine } from '../progress.ts';
+import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
+import type { Rejects } from './rejects.ts';
 
 /** The options of all jobs of `map`. */
 export interface MapOptions extends ServiceOptions {
@@ -34,77 +25,47 @@ export function openMappings(client: MappingClient, { database, v2, workers }: M
   return createMappings({ client, database, version: v2 ? 2 : 3, workers });
 }
 
-/** A method that a long job calls. */
-type ProbedMethod = 'mapIdentities' | 'mapIdentitiesV2';
-
-/** One job. */
+/** A job that has begun. */
 export interface Job {
-  /** The client method to probe before the database is opened; none if the job sends one request at a time. */
-  readonly probed?: ProbedMethod;
-  /** Open the output of the job. Called after the probe, so that a wrong key changes no file. */
-  open?(): Promise<void>;
-  run(mappings: Mappings, options: Required<Pick<DueOptions, 'signal' | 'onProgress'>>): Promise<Summary>;
-  /** The completed share, in any unit; `total` is undefined if unknown. */
-  progressOf(progress: Progress): { readonly rows: number; readonly done: number; readonly total: number | undefined };
-  /** The counts of the summary, in the order of output. */
-  countsOf(summary: Summary): Readonly<Record<string, number>>;
-  /** A file that the job has written: its name in the summary, and its path if there is one. */
-  readonly file?: { readonly name: string; readonly path: () => string | undefined };
-  /** Throw if the job has ended without one useful item. */
-  assertUseful?(): void;
-  /** What an interrupted run leaves behind, and how to continue. */
-  readonly resumeHint: string;
-  /** Release resources; called before the summary is printed. */
-  close?(): Promise<void>;
+  readonly options: MapOptions;
+  readonly io: Io;
+  /** Aborted when the process is asked to stop. */
+  readonly signal: AbortSignal;
+  readonly client: Client;
+  /** Sends each request once. */
+  readonly prober: Client;
+  /** From `performance.now()`. */
+  readonly startedAt: number;
+  /** The file of invalid rows, if the job writes one. */
+  readonly rejects?: Rejects;
 }
 
-/** The hint of jobs that continue where they stopped. */
-export const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
-
-const NO_PROGRESS: Progress = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
-
-const LABELS: Readonly<Record<string, string>> = { optedOut: 'opted out', kept: 'stored already' };
-
 /** How a job has ended. */
-interface Outcome {
-  readonly isDone: boolean;
+export interface Outcome {
+  /** What was done before the end, whatever the end. */
   readonly summary: Summary;
+  /** Undefined if the job is done. */
+  readonly failure: unknown;
   readonly ms: number;
 }
 
-/** The rows of the table that a terminal shows. */
-const tableOf = (counts: Readonly<Record<string, number>>, ms: number, io: Io): string[] => {
-  const { bold, yellow, dim } = coloursOf(io, 'out');
-  const rows = Object.entries(counts).map(([name, count]) => [LABELS[name] ?? name, formatNumber(count)] as const);
-  const isWarning = (name: string): boolean => name === 'rejected' && counts.rejected !== 0;
-  return aligned([...rows, ['time', formatDuration(ms)]]).map((line, index) => {
-    const name = rows[index]?.[0];
-    if (name === undefined) return dim(line);
-    return isWarning(name) ? yellow(line) : name === 'mapped' ? bold(line) : line;
-  });
-};
+/** Begin a job: read the address and the credentials, before the input and the database. */
+export function beginJob(options: MapOptions, io: Io, signal: AbortSignal): Job {
+  const connection = connectionOf(options, io);
+  const client = createConnected(connection, options);
+  const prober = createConnected(connection, options, { retry: { tries: 1 } });
+  return { options, io, signal, client, prober, startedAt: performance.now() };
+}
 
-const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapOptions, io: Io): void => {
-  const { out } = io;
-  const counts = job.countsOf(summary);
-  const path = job.file?.path();
-  if (json) {
-    const file = job.file && { [job.file.name]: path ?? null };
-    out(JSON.stringify({ done: isDone, ...counts, ...file, seconds: Math.round(ms / 100) / 10 }));
-    return;
-  }
-  const parts = Object.entries(counts).map(([name, count]) => `${LABELS[name] ?? name}: ${formatNumber(count)}`);
-  if (io.outIsTerminal) for (const line of tableOf(counts, ms, io)) out(line);
-  else out(`${parts.join(', ')}; ${formatDuration(ms)}`);
-  if (path !== undefined) out(`${job.file!.name}: ${path}`);
-};
-
-// Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out").
+/** Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out"). */
 const RESERVED = { email: 'validate@example.com' };
 
-// Failures that the job itself retries.
-const isLeftToJob = (error: unknown): boolean =>
-  isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500);
+/** Failures that the job itself retries. */
+function isLeftToJob(error: unknown): boolean {
+  return (
+    isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500)
+  );
+}
 
 /**
  * Send one request before a long job, so that a wrong address, key, role, secret or clock fails before the job creates anything.
@@ -112,22 +73,16 @@ const isLeftToJob = (error: unknown): boolean =>
  * @throws {TokenError} an error that would make every request of the job fail. A time-out, a 429 or a 5xx is left to the retries
  *   of the job.
  */
-const probe = async (
-  method: ProbedMethod,
-  connection: Connection,
-  flags: ServiceOptions,
-  signal: AbortSignal,
-): Promise<void> => {
-  const client = createConnected(connection, flags, { retry: { tries: 1 } });
+export async function probe({ options: { v2 }, prober, signal }: Job): Promise<void> {
   try {
-    await client[method]([RESERVED], { signal }).toArray();
+    await prober[v2 ? 'mapIdentitiesV2' : 'mapIdentities']([RESERVED], { signal }).toArray();
   } catch (error) {
     if (!isLeftToJob(error)) throw error;
   }
-};
+}
 
 /** Call all functions, even if one of them fails. Returns the first failure. */
-const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> => {
+async function closeAll(closes: readonly (() => unknown)[]): Promise<unknown> {
   let failure: unknown;
   for (const close of closes)
     try {
@@ -136,60 +91,38 @@ const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> =>
       failure ??= error;
     }
   return failure;
-};
-
-/** End a command that a signal has stopped. */
-export function throwStopped(io: Io): never {
-  io.err('stopped');
-  throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
 }
 
+/** Show the progress of a job. `done` and `total`, in any unit, are its completed share. */
+type Show = (progress: Progress, rows: number, done?: number, total?: number) => void;
+
 /**
- * Run a job until it ends, fails, or a signal stops it.
+ * Open the mappings, wait until the work on them ends or fails, and close everything.
  *
- * @param prepare  checks the options and the input, before the database is opened.
+ * @throws if the mappings cannot be opened.
  */
 export async function runJob(
-  options: MapOptions,
-  io: Io,
-  prepare: (signal: AbortSignal) => Promise<Job>,
-): Promise<void> {
-  const connection = connectionOf(options, io);
-  const client = createConnected(connection, options);
-  const controller = new AbortController();
-  const { signal } = controller;
-  io.stopped().then(() => controller.abort());
-  const startedAt = performance.now();
-  let summary: Progress = NO_PROGRESS;
-  let job: Job | undefined;
-  let mappings: Mappings | undefined;
+  { options, io, client, startedAt, rejects }: Job,
+  work: (mappings: Mappings, show: Show) => Promise<Summary>,
+): Promise<Outcome> {
+  let summary: Summary = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
   let failure: unknown;
   let line: ProgressLine | undefined;
+  let mappings: Mappings | undefined;
   try {
-    job = await prepare(signal);
-    if (job.probed) await probe(job.probed, connection, options, signal);
-    await job.open?.();
     await announceNewDatabase(options.database, io);
     line = createProgressLine('rows', io);
     const { show } = line;
     mappings = await openMappings(client, options);
-    const { progressOf } = job;
-    const onProgress = (progress: Progress): void => {
+    summary = await work(mappings, (progress, rows, done = rows, total = progress.total) => {
       summary = progress;
-      const { rows, done, total } = progressOf(progress);
       show(rows, done, total);
-    };
-    summary = await job.run(mappings, { signal, onProgress });
+    });
   } catch (error) {
     failure = error ?? new Error('map: expected an error, got none');
   }
-  const closeFailure = await closeAll([() => line?.stop(), () => mappings?.close(), () => job?.close?.()]);
+  const closeFailure = await closeAll([() => line?.stop(), () => mappings?.close(), () => rejects?.close()]);
   failure ??= closeFailure;
-  const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
-  if (job && mappings) printSummary(job, outcome, options, io);
-  if (failure === undefined) return job?.assertUseful?.();
-  const isResumable = summary.mapped + summary.optedOut > 0 || (signal.aborted && summary.read > 0);
-  if (job && isResumable) io.err(job.resumeHint);
-  if (!signal.aborted) throw failure;
-  throwStopped(io);
+  if (!mappings) throw failure;
+  return { summary, failure, ms: performance.now() - startedAt };
 }

@@ -15,43 +15,44 @@ import { createProgressLine, formatNumber } from '../progress.ts';
 import { print } from '../service-options.ts';
 import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
 import { createPrivateFile } from './private-file.ts';
-import { CONTINUES, type MapOptions, openMappings, runJob, throwStopped } from './run-job.ts';
+import { report } from './report.ts';
+import { beginJob, type MapOptions, openMappings, probe, runJob } from './run-job.ts';
 
-const checkDatabase = ({ database }: MapOptions): Promise<void> => checkExisting(database, 'map a file first');
+function checkDatabase({ database }: MapOptions): Promise<void> {
+  return checkExisting(database, 'map a file first');
+}
 
 /** `--due`: map the due rows again. */
-export function mapDue(options: MapOptions, io: Io): Promise<void> {
-  return runJob(options, io, async () => {
-    await checkDatabase(options);
-    return {
-      probed: options.v2 ? 'mapIdentitiesV2' : 'mapIdentities',
-      run: (mappings, callbacks) => mappings.mapDue(callbacks),
-      progressOf: ({ mapped, optedOut, invalid, total }) => {
-        const done = mapped + optedOut + invalid;
-        return { rows: done, done, total };
-      },
-      countsOf: ({ mapped, optedOut, invalid }) => ({ mapped, optedOut, invalid }),
-      resumeHint: CONTINUES,
-    };
-  });
+export async function mapDue(options: MapOptions, io: Io, signal: AbortSignal): Promise<void> {
+  const job = beginJob(options, io, signal);
+  await checkDatabase(options);
+  await probe(job);
+  const outcome = await runJob(job, (mappings, show) =>
+    mappings.mapDue({
+      signal,
+      onProgress: (progress) => show(progress, progress.mapped + progress.optedOut + progress.invalid),
+    }),
+  );
+  const { mapped, optedOut, invalid } = outcome.summary;
+  report(job, outcome, { mapped, optedOut, invalid });
 }
 
-/** `--check-optouts`: remove the raw IDs of users who have opted out. */
-export function checkOptOuts(options: MapOptions, io: Io): Promise<void> {
-  return runJob(options, io, async () => {
-    await checkDatabase(options);
-    return {
-      run: (mappings, callbacks) => mappings.checkOptOuts(callbacks),
-      progressOf: ({ read, total }) => ({ rows: read, done: read, total }),
-      countsOf: ({ read, optedOut }) => ({ asked: read, optedOut }),
-      resumeHint: 'the opt-outs found so far are stored: run the same command again to check all raw IDs',
-    };
-  });
+/** `--check-optouts`: remove the raw IDs of users who have opted out. Sends one request at a time, and therefore no probe. */
+export async function checkOptOuts(options: MapOptions, io: Io, signal: AbortSignal): Promise<void> {
+  const job = beginJob(options, io, signal);
+  await checkDatabase(options);
+  const outcome = await runJob(job, (mappings, show) =>
+    mappings.checkOptOuts({ signal, onProgress: (progress) => show(progress, progress.read) }),
+  );
+  const { read: asked, optedOut } = outcome.summary;
+  const hint = 'the opt-outs found so far are stored: run the same command again to check all raw IDs';
+  report(job, outcome, { asked, optedOut }, hint);
 }
 
-const sendsNothing = (): never => {
+function sendsNothing(): never {
   throw new Error('map: expected no request for this job, got one');
-};
+}
+
 const NO_CLIENT: MappingClient = {
   mapIdentities: sendsNothing,
   mapIdentitiesV2: sendsNothing,
@@ -59,8 +60,8 @@ const NO_CLIENT: MappingClient = {
   optOutStatus: sendsNothing,
 };
 
-// Jobs without requests need neither an address nor a key.
-const withMappings = async (options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> => {
+/** Jobs without requests need neither an address nor a key. */
+async function withMappings(options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> {
   await checkDatabase(options);
   const mappings = await openMappings(NO_CLIENT, options);
   try {
@@ -68,7 +69,7 @@ const withMappings = async (options: MapOptions, work: (mappings: Mappings) => P
   } finally {
     await mappings.close();
   }
-};
+}
 
 /** `--counts`: print the number of mappings by state. */
 export function countStored(options: MapOptions, io: Io): Promise<void> {
@@ -77,14 +78,14 @@ export function countStored(options: MapOptions, io: Io): Promise<void> {
 
 const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
-const csvOf = (
+function csvOf(
   { type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping,
   isForSpreadsheet: boolean,
-): string => {
+): string {
   const instants = [formatInstant(remapAt), formatInstant(answeredAt)] as const;
   const fields = [type, hash, state, rawId, previousRawId, instants[0], bucketId, instants[1]];
   return csvLine(fields, { isForSpreadsheet });
-};
+}
 
 /** The options of `--export`. */
 export interface ExportOptions extends MapOptions {
@@ -92,7 +93,7 @@ export interface ExportOptions extends MapOptions {
 }
 
 /** `--export FILE`: write all mappings as CSV or JSON lines. */
-export async function exportStored(path: string, options: ExportOptions, io: Io): Promise<void> {
+export async function exportStored(path: string, options: ExportOptions, io: Io, signal: AbortSignal): Promise<void> {
   const { spreadsheet = false } = options;
   if (spreadsheet && options.json) throw new RangeError('--spreadsheet: expected CSV, got --json');
   if (path === '') throw new RangeError('--export: expected a file, or - for standard output, got an empty name');
@@ -106,24 +107,19 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
       io.out(text);
       await io.flushed();
     };
-    // A partial file would contain hashes. Writing to a pipe may wait for its reader, so a signal ends the process in that case.
-    let isStopped = false;
-    if (file)
-      io.stopped().then(() => {
-        isStopped = true;
-      });
     let count = 0;
     let isWhole = false;
     try {
       if (!options.json) await write(COLUMNS);
       for await (const one of mappings.entries()) {
-        if (isStopped) throwStopped(io);
+        signal.throwIfAborted();
         await write(options.json ? JSON.stringify(one) : csvOf(one, spreadsheet));
         line.show(++count);
       }
       isWhole = true;
     } finally {
       line.stop();
+      // A partial file would contain hashes.
       await file?.close(isWhole);
     }
     io.err(`${formatNumber(count)} mappings`);
@@ -161,9 +157,10 @@ export interface ForgetAllOptions extends MapOptions {
   readonly yes?: boolean;
 }
 
-// A location may contain a password.
-const shownLocation = (database: string): string =>
-  locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
+/** A location may contain a password. */
+function shownLocation(database: string): string {
+  return locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
+}
 
 /** `--forget-all`: delete all mappings, after confirmation by a person or by `--yes`. */
 export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void> {

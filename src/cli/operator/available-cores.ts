@@ -10,19 +10,19 @@ import { availableParallelism } from 'node:os';
 const MOUNT = '/sys/fs/cgroup';
 
 /** Return the content of a file; undefined if it cannot be read. */
-const readText = (file: string): string | undefined => {
+function readText(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch {
     return undefined;
   }
-};
+}
 
-// A group and those around it. In a container, the path may be that of the host, but the root is that of the container.
-const withParents = (path: string): string[] => {
+/** A group and those around it. In a container, the path may be that of the host, but the root is that of the container. */
+function withParents(path: string): string[] {
   const names = path.split('/').filter(Boolean);
   return [...names.map((_, at) => `/${names.slice(0, at + 1).join('/')}`), ''];
-};
+}
 
 /**
  * Return the number of cores, at least 1: of a fraction, the whole cores.

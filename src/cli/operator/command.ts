@@ -17,13 +17,17 @@ import {
   WORKER_VARIABLE,
 } from './settings.ts';
 
-const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
+function parseProcesses(text: string): number | 'auto' {
+  return text === 'auto' ? 'auto' : parseNumber(text);
+}
 
-const optionNames = ({ options }: Command): string[] => options.map((option) => option.attributeName());
+function optionNames({ options }: Command): string[] {
+  return options.map((option) => option.attributeName());
+}
 
-// The options for callers, and for what they may reach.
-const addLimits = (command: Command): Command =>
-  command
+/** The options for callers, and for what they may reach. */
+function addLimits(command: Command): Command {
+  return command
     .option(
       '--metrics-port <port>',
       'separate port for /metrics, 0 for any free port (default: the port of the service)',
@@ -37,10 +41,11 @@ const addLimits = (command: Command): Command =>
       parseNumber,
     )
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
+}
 
-// The options for tokens and their keys.
-const addTokens = (command: Command): Command =>
-  command
+/** The options for tokens and their keys. */
+function addTokens(command: Command): Command {
+  return command
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
     .option(
@@ -73,16 +78,17 @@ const addTokens = (command: Command): Command =>
       'time between generations of token keys, 0 for no rotation (default: 2592000 with a database and without --key-generation, otherwise 0)',
       parseNumber,
     );
+}
 
 type Flags = OperatorCommandOptions & CredentialOutput & { readonly env?: string };
 
-const serveChecked = async (settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> => {
+async function serveChecked(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   // A wrong option is reported before a port that is in use.
   (await import('../../operator/options/resolve.ts')).resolveOptions(operatorOptions(settings));
   const count = processCount(settings);
   if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
   else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
-};
+}
 
 /** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {

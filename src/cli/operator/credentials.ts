@@ -25,34 +25,41 @@ interface CredentialSource extends CredentialOutput {
 
 type Credentials = Operator['generated'][number];
 
-const addressOf = (url: string): Variables => ({
-  // An operator that listens on all addresses is reached from this machine by its loopback address.
-  TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
-});
-const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variables => ({
-  ...addressOf(url),
-  TESSERA_API_KEY: apiKey,
-  TESSERA_CLIENT_SECRET: clientSecret,
-});
+function addressOf(url: string): Variables {
+  return {
+    // An operator that listens on all addresses is reached from this machine by its loopback address.
+    TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
+  };
+}
+
+function variablesOf(url: string, { apiKey, clientSecret }: Credentials): Variables {
+  return {
+    ...addressOf(url),
+    TESSERA_API_KEY: apiKey,
+    TESSERA_CLIENT_SECRET: clientSecret,
+  };
+}
 
 /** Explain why a participant's credentials are not shown, and how to get new ones. */
-const hintOf = (status: ParticipantStatus): string => {
+function hintOf(status: ParticipantStatus): string {
   if (status === 'changed') return 'changed since it was added; use the credentials from that change';
   if (status === 'revoked') return 'revoked; "tessera participants add" adds another';
   return 'credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
-};
+}
 
-const isInForce = (status: ParticipantStatus): boolean => status === 'added' || status === 'kept';
+function isInForce(status: ParticipantStatus): boolean {
+  return status === 'added' || status === 'kept';
+}
 
 /** Write the first participant to the file. Credentials that are no longer in force never replace what a user has put there. */
-const writeFirst = async ({ participants, statuses }: Operator, url: string, envFile: string, { out }: Io) => {
+async function writeFirst({ participants, statuses }: Operator, url: string, envFile: string, { out }: Io) {
   const [first] = participants;
   const [status] = statuses;
   const isWritten = first && isInForce(status!);
   await writeEnvFile(envFile, isWritten ? variablesOf(url, first) : addressOf(url));
   out(`# address${isWritten ? ` and credentials of site ${first.siteId} are` : ' is'} in ${shownPath(envFile)}`);
   if (first && !isWritten) out(`# site ${first.siteId}: ${hintOf(status!)}`);
-};
+}
 
 const NOTES: Partial<Record<ParticipantStatus, string>> = {
   changed: 'the stored participant differs and stays in force',
@@ -63,11 +70,11 @@ const NOTES: Partial<Record<ParticipantStatus, string>> = {
  * Explain where the credentials of a participant come from if this start has not generated all of them: a shell may contain those
  * of another operator. Undefined if the options specify the participant and the database contains it.
  */
-const originOf = (
+function originOf(
   { participants, generated, statuses, inMemory }: Operator,
   index: number,
   { credentialVariables = [], onlyAdded }: CredentialSource,
-): string | undefined => {
+): string | undefined {
   const status = statuses[index]!;
   const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
   // Credentials of which this start has generated a part are in `generated`, too.
@@ -77,7 +84,7 @@ const originOf = (
   if (!isFromEnvironment || (onlyAdded && !isAdded)) return added;
   const note = added ?? NOTES[status];
   return `credentials from ${credentialVariables.join(' and ')} in the environment${note === undefined ? '' : `; ${note}`}`;
-};
+}
 
 /**
  * Print or write the credentials that this start has generated, and explain where the others come from.

@@ -30,23 +30,23 @@ export interface ServeOptions {
   readonly opensPortsLast?: boolean;
 }
 
-const warnAboutHost = (host: string, { err }: Io): void => {
+function warnAboutHost(host: string, { err }: Io): void {
   if (isLoopback(host) || host === '::1') return;
   err(
     'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operator.md#in-production)',
   );
-};
+}
 
-const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void => {
+function warnAboutMemory({ rootSecret }: OperatorSettings, { err }: Io): void {
   if (rootSecret === undefined)
     err('warning: no root secret: a random one is used, so IDs, keys and tokens become invalid when this process ends');
   err('warning: opt-outs are kept in memory and are lost when this process ends');
-};
+}
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
-// A handler whose requests wait until their handler is known.
-const createLateHandler = () => {
+/** A handler whose requests wait until their handler is known. */
+function createLateHandler() {
   let target: Handler | undefined;
   let open: (() => void) | undefined;
   const opened = new Promise<void>((resolve) => {
@@ -61,10 +61,10 @@ const createLateHandler = () => {
     open?.();
   };
   return { fetch, set };
-};
+}
 
-// The ports of one process, which may open before its operator exists.
-const createPorts = ({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) => {
+/** The ports of one process, which may open before its operator exists. */
+function createPorts({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) {
   const service = createLateHandler();
   const metrics = createLateHandler();
   const servers: Listening[] = [];
@@ -80,7 +80,7 @@ const createPorts = ({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy 
     servers: servers as readonly Listening[],
     close: () => Promise.all(servers.map((server) => server.close())),
   };
-};
+}
 
 /**
  * Serve until a signal stops the process.

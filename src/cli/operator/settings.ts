@@ -40,7 +40,7 @@ export interface OperatorCommandOptions extends OperatorSettings {
 /** Set in the environment of a process of `--processes`, so that its command line serves instead of starting more processes. */
 export const WORKER_VARIABLE = 'TESSERA_WORKER';
 
-// The settings that this command itself uses. The types keep both lists complete.
+/** The settings that this command itself uses. The types keep both lists complete. */
 const COMMAND_NAMES = {
   port: true,
   host: true,
@@ -51,7 +51,7 @@ const COMMAND_NAMES = {
   logLevel: true,
 } satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions | 'credentialVariables'>, true>;
 
-// The members of the file. An unknown one is an error.
+/** The members of the file. An unknown one is an error. */
 const CONFIG_NAMES = {
   ...COMMAND_NAMES,
   database: true,
@@ -85,11 +85,13 @@ export function operatorOptions({
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !Object.hasOwn(COMMAND_NAMES, name)));
 }
 
-// Members of the file that contain secrets. The URL of a database may contain a password.
+/** Members of the file that contain secrets. The URL of a database may contain a password. */
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
-// Members of the file that are used before `createOperator` checks them, or that it does not know. If `host` were empty or not a
-// string, Node would listen on every address, and it would read a number as the descriptor of an open file.
+/**
+ * Members of the file that are used before `createOperator` checks them, or that it does not know. If `host` were empty or not a
+ * string, Node would listen on every address, and it would read a number as the descriptor of an open file.
+ */
 const TYPES = {
   port: 'number',
   host: 'string',
@@ -99,21 +101,21 @@ const TYPES = {
   database: 'string',
 } as const satisfies { readonly [name in keyof OperatorSettings]: string };
 
-const typesFault = (settings: OperatorSettings): string | undefined => {
+function typesFault(settings: OperatorSettings): string | undefined {
   for (const [name, type] of Object.entries(TYPES)) {
     const value = settings[name as keyof typeof TYPES];
     if (value !== undefined && kindOf(value) !== type) return `${name}: expected ${type}, got ${kindOf(value)}`;
   }
   return undefined;
-};
+}
 
 const MAX_PROCESSES = 1024;
 const MAX_PORT = 65_535;
 
-const portFault = (name: string, value: number | undefined): string | undefined => {
+function portFault(name: string, value: number | undefined): string | undefined {
   if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= MAX_PORT)) return undefined;
   return `${name}: expected a whole number from 0 to ${MAX_PORT}, got ${value}`;
-};
+}
 
 /**
  * Return the number of processes to start; undefined if this process serves alone.
@@ -134,15 +136,15 @@ export function processCount({ processes, database }: OperatorSettings): number 
   throw new RangeError(`--processes: expected a database on PostgreSQL (--database postgres://...): ${reason}`);
 }
 
-// User and password may change while the processes run.
-const withoutCredentials = (database: string): string => {
+/** User and password may change while the processes run. */
+function withoutCredentials(database: string): string {
   if (!URL.canParse(database)) return database;
   const url = new URL(database);
   url.username = '';
   url.password = '';
   for (const name of ['user', 'password']) url.searchParams.delete(name);
   return url.href;
-};
+}
 
 /** Return a hash of the database's location, without user and password. Two processes with the same state have the same hash. */
 export function databaseFingerprint({ database }: OperatorSettings): string {
@@ -153,21 +155,16 @@ export function databaseFingerprint({ database }: OperatorSettings): string {
 /** The values of `--log-level`. */
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'];
 
-const readOption = async (option: string, file: string): Promise<Buffer> => {
-  try {
-    return await readFile(file);
-  } catch (error) {
+async function readOption(option: string, file: string): Promise<Buffer> {
+  return readFile(file).catch((error) => {
     throw unreadable(file, error, option);
-  }
-};
+  });
+}
 
-const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSettings> => {
+async function readConfig(file: string | undefined, io: Io): Promise<OperatorSettings> {
   if (file === undefined) return {};
-  const config = await parseJson(
-    decodeText(await readOption('--config', file), `--config: ${shownPath(file)}`),
-    file,
-    '--config',
-  );
+  const text = decodeText(await readOption('--config', file), `--config: ${shownPath(file)}`);
+  const config = await parseJson(text, file, '--config');
   const kind = kindOf(config);
   if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
   const settings = config as OperatorSettings;
@@ -185,12 +182,12 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
     (logLevel === undefined ? undefined : choiceFault('logLevel', LOG_LEVELS, logLevel));
   if (fault) throw new RangeError(fault);
   return settings;
-};
+}
 
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
-// Raw 32 bytes, or base64 or hexadecimal text.
-const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> => {
+/** Raw 32 bytes, or base64 or hexadecimal text. */
+async function readSecret(file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> {
   await warnIfReadableByOthers(file, io, '--root-secret-file');
   const content = await readOption('--root-secret-file', file);
   // 32 random bytes are never all printable, so this is text, such as 16 bytes in hexadecimal.
@@ -199,18 +196,20 @@ const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<
       '--root-secret-file: expected 32 random bytes or their base64, as "openssl rand -base64 32" generates them, got 32 printable characters, which contain fewer random bits',
     );
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
-};
+}
 
-const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
-  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
+function withoutUndefined<T extends object>(settings: T): Partial<T> {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
 
 const CREDENTIAL_VARIABLES = { apiKey: 'TESSERA_API_KEY', clientSecret: 'TESSERA_CLIENT_SECRET' } as const;
 
-// The variables of the environment that the command line does not override.
-const usedVariables = (environment: OperatorSettings, named: OperatorSettings): readonly string[] =>
-  (['apiKey', 'clientSecret'] as const)
+/** The variables of the environment that the command line does not override. */
+function usedVariables(environment: OperatorSettings, named: OperatorSettings): readonly string[] {
+  return (['apiKey', 'clientSecret'] as const)
     .filter((name) => environment[name] !== undefined && named[name] === undefined)
     .map((name) => CREDENTIAL_VARIABLES[name]);
+}
 
 /**
  * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.

@@ -6,8 +6,7 @@
 
 import { assertMigrated, type Database } from '../../database/index.ts';
 import { TokenError } from '../../token/index.ts';
-import type { Secrets } from '../crypto/secrets.ts';
-import { createSecrets } from '../crypto/secrets.ts';
+import { createSecrets, type Secrets } from '../crypto/secrets.ts';
 import { secretBytes } from '../options/checks.ts';
 import type { KeyStore, StoredGeneration } from '../ports/state.ts';
 import { readInstallation } from '../state/installation.ts';
@@ -68,27 +67,26 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-// Every node reads the announcement within a second. The remainder allows for clocks that differ.
+/** Every node reads the announcement within a second. The remainder allows for clocks that differ. */
 const MIN_ANNOUNCE_MS = 5000;
-// No further generation is announced until this one encrypts.
+/** No further generation is announced until this one encrypts. */
 const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
-const instant = (at: number): string => new Date(at).toISOString();
+function instant(at: number): string {
+  return new Date(at).toISOString();
+}
 
-// Why a generation can only be retired by force: tokens under it may be valid. Undefined if none can be valid.
-const inUseFault = (
-  { generation, state, activatesAt, endsAt: end }: KeyGeneration,
-  now: number,
-): string | undefined => {
+/** Why a generation can only be retired by force: tokens under it may be valid. Undefined if none can be valid. */
+function inUseFault({ generation, state, activatesAt, endsAt: end }: KeyGeneration, now: number): string | undefined {
   if (state === 'decrypts' && !(end !== null && end <= now))
     return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
   // Each node starts to encrypt with it according to its own clock.
   if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
     return `a generation that encrypts in ${MAX_DIFFERENCE_SECONDS} s or later, got ${generation}, which encrypts from ${instant(activatesAt)}: nodes whose clocks are ahead may have issued tokens under it`;
   return undefined;
-};
+}
 
-const describeGenerations = (rows: readonly StoredGeneration[], now: number): KeyGeneration[] => {
+function describeGenerations(rows: readonly StoredGeneration[], now: number): KeyGeneration[] {
   const encrypting = sealingGeneration(rows, now)?.generation;
   return rows.map((row) => {
     const { generation, activatesAt, retiredAt } = row;
@@ -103,9 +101,9 @@ const describeGenerations = (rows: readonly StoredGeneration[], now: number): Ke
     const validUntil = Math.min(endsAt(rows, row) ?? Infinity, retiredAt ?? Infinity);
     return { generation, state, activatesAt, retiredAt, endsAt: validUntil === Infinity ? null : validUntil };
   });
-};
+}
 
-const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
+function keysOf(store: KeyStore, now: () => number): Administration['keys'] {
   const describe = (rows: readonly StoredGeneration[]): KeyGeneration[] => describeGenerations(rows, now());
   const find = (rows: readonly StoredGeneration[], number: number): KeyGeneration => {
     const found = describe(rows).find(({ generation }) => generation === number);
@@ -156,7 +154,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       return put({ ...row, retiredAt: now() });
     },
   };
-};
+}
 
 /**
  * Administer the operator on a database.

@@ -52,14 +52,14 @@ export interface ParticipantAdministration {
 
 const ID_PATTERN = /^[0-9a-f]{8,64}$/;
 
-const findById = (all: readonly ListedParticipant[], id: string): ListedParticipant => {
+function findById(all: readonly ListedParticipant[], id: string): ListedParticipant {
   const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
   if (found.length !== 1)
     throw new RangeError(
       `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}; tessera participants list shows the IDs`,
     );
   return found[0]!;
-};
+}
 
 /** Create the administration of the participants in a store. */
 export function participantsOf(

@@ -9,8 +9,7 @@
 
 import { type Bytes, concat } from '../../token/bytes.ts';
 import { IV_LENGTH, MIN_SEALED_LENGTH, openAes, sealAes, TAG_LENGTH } from '../../token/cipher.ts';
-import type { NodeCrypto } from './node-builtins.ts';
-import { allocate, nodeCrypto } from './node-builtins.ts';
+import { allocate, type NodeCrypto, nodeCrypto } from './node-builtins.ts';
 import { randomBytes } from './random.ts';
 
 const ALGORITHM = 'aes-256-gcm';

@@ -6,8 +6,7 @@
  */
 
 import { type Bytes, utf8 } from '../../token/bytes.ts';
-import type { NodeBuffer, NodeBytes } from './node-builtins.ts';
-import { allocate, nodeBuffer } from './node-builtins.ts';
+import { allocate, type NodeBuffer, type NodeBytes, nodeBuffer } from './node-builtins.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const STANDARD = utf8(`${LETTERS}+/`);
@@ -78,7 +77,7 @@ export const portableB64: B64Encoder = {
 /** The faster encoder on this host: `encodeB64` is standard with padding, `encodeB64Url` URL-safe without. */
 export const { encode: encodeB64, encodeUrl: encodeB64Url } = nodeBuffer ? createNodeB64(nodeBuffer) : portableB64;
 
-// The six bits that each character encodes; 64 marks a character outside the alphabet.
+/** The six bits that each character encodes; 64 marks a character outside the alphabet. */
 const VALUES = new Uint8Array(256).fill(64);
 STANDARD.forEach((char, value) => {
   VALUES[char] = value;

@@ -50,14 +50,24 @@ export const MASTER = -1;
 /** `siteId` of the refresh keys. */
 export const REFRESH = -2;
 
-// Bounds the memory of an operator with very many sites: a full cache is emptied.
+/** Bounds the memory of an operator with very many sites: a full cache is emptied. */
 const MAX_CACHED_KEYS = 10_000;
 
-const slotOf = (siteId: number): number => (siteId === MASTER ? 0 : siteId === REFRESH ? 1 : siteId + 1);
-const ownerOf = (slot: number): number => (slot === 0 ? MASTER : slot === 1 ? REFRESH : slot - 1);
-const labelOf = (siteId: number): string =>
-  siteId === MASTER ? 'master-key' : siteId === REFRESH ? 'refresh-key' : `site-key/${siteId}`;
-const numberOf = (generation: number): number => 1 + ((generation - 1) % MAX_LIVE_GENERATIONS);
+function slotOf(siteId: number): number {
+  return siteId === MASTER ? 0 : siteId === REFRESH ? 1 : siteId + 1;
+}
+
+function ownerOf(slot: number): number {
+  return slot === 0 ? MASTER : slot === 1 ? REFRESH : slot - 1;
+}
+
+function labelOf(siteId: number): string {
+  return siteId === MASTER ? 'master-key' : siteId === REFRESH ? 'refresh-key' : `site-key/${siteId}`;
+}
+
+function numberOf(generation: number): number {
+  return 1 + ((generation - 1) % MAX_LIVE_GENERATIONS);
+}
 
 /** Returns the key of an owner (a site ID, {@link MASTER} or {@link REFRESH}) in a generation. */
 export type DeriveKey = (siteId: number, generation: number) => TokenKey;

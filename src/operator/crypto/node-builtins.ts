@@ -33,15 +33,17 @@ export interface NodeBuffer {
   isBuffer(bytes: Uint8Array): boolean;
 }
 
-const builtin = (name: string): unknown => {
+function builtin(name: string): unknown {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
   return process?.getBuiltinModule?.(name);
-};
+}
 
 export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
 const buffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
-// Vitest's jsdom environment replaces `Uint8Array` with that of another realm. A Buffer is not an instance of it, so
-// `@noble/hashes` rejects a Buffer.
+/**
+ * Vitest's jsdom environment replaces `Uint8Array` with that of another realm. A Buffer is not an instance of it, so
+ * `@noble/hashes` rejects a Buffer.
+ */
 export const nodeBuffer = buffer?.allocUnsafe(0) instanceof Uint8Array ? buffer : undefined;
 
 /**

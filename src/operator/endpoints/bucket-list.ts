@@ -8,15 +8,22 @@ export function bucketName(bucket: number): string {
   return `b${bucket.toString(16).padStart(5, '0')}`;
 }
 
-// `last_updated` is UTC without a zone, with three fractional digits.
-const formatSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, -1);
+/** `last_updated` is UTC without a zone, with three fractional digits. */
+function formatSeconds(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(0, -1);
+}
 
-// Rows are encoded in chunks, because a million short strings would take more memory than the answer. Other requests are served
-// between two chunks.
+/**
+ * Rows are encoded in chunks, because a million short strings would take more memory than the answer. Other requests are served
+ * between two chunks.
+ */
 const ROWS_PER_CHUNK = 2048;
-const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
-const chunkText = ({ count, row }: RotatedBuckets, from: number): string => {
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+function chunkText({ count, row }: RotatedBuckets, from: number): string {
   let text = '';
   for (let index = from; index < Math.min(from + ROWS_PER_CHUNK, count); index++) {
     const { bucket, startSeconds } = row(index);
@@ -24,9 +31,9 @@ const chunkText = ({ count, row }: RotatedBuckets, from: number): string => {
     text += `${comma}{"bucket_id":"${bucketName(bucket)}","last_updated":"${formatSeconds(startSeconds)}"}`;
   }
   return text;
-};
+}
 
-// No row is longer, in any year that a Date can represent.
+/** No row is longer, in any year that a Date can represent. */
 const MAX_ROW_BYTES = 72;
 
 /** Write the whole JSON of a successful answer in UTF-8. */

@@ -8,10 +8,10 @@ import { writeBucketList } from './bucket-list.ts';
 import { DEPRECATION_HEADERS, type Endpoint } from './endpoint.ts';
 import { clientError, writtenSuccess } from './result.ts';
 
-// YYYY-MM-DDThh:mm, optionally seconds, optionally up to nine fractional digits. UTC, without a zone.
+/** YYYY-MM-DDThh:mm, optionally seconds, optionally up to nine fractional digits. UTC, without a zone. */
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 
-// From this many rows on, about 1 MB, an answer is generated while it is read.
+/** From this many rows on, about 1 MB, an answer is generated while it is read. */
 const LONG_LIST_ROWS = 16_384;
 
 /**

@@ -9,23 +9,24 @@
  */
 
 import { toB64 } from '../../token/bytes.ts';
-import type { TokenKey } from '../crypto/keys.ts';
-import { MASTER } from '../crypto/keys.ts';
+import { MASTER, type TokenKey } from '../crypto/keys.ts';
 import type { Service } from '../service.ts';
 import { SHARING_TOKEN_MS } from '../tokens/key-generations.ts';
 import type { Endpoint, EndpointCall } from './endpoint.ts';
 import { invalidClient, success } from './result.ts';
 
-// `allow_clock_skew_seconds` of the answers that have it, s.
+/** `allow_clock_skew_seconds` of the answers that have it, s. */
 const CLOCK_SKEW_SECONDS = 1800;
-// Added to every maximum lifetime, s.
+/** Added to every maximum lifetime, s. */
 const LIFETIME_MARGIN_SECONDS = 10;
-// A key opens until its generation is retired. Clients require an expiry time, and drop a key that is no longer listed.
+/** A key opens until its generation is retired. Clients require an expiry time, and drop a key that is no longer listed. */
 const KEY_LIFETIME_SECONDS = 31_536_000;
 
-// The keys that a participant may read, grouped by owner, each owner's keys in the order of their activation. Announced keys are
-// included, so that clients have a key before the first token under it.
-const readableKeys = async ({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> => {
+/**
+ * The keys that a participant may read, grouped by owner, each owner's keys in the order of their activation. Announced keys are
+ * included, so that clients have a key before the first token under it.
+ */
+async function readableKeys({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
   const { participants, settings } = service;
   const keys = await service.keys.at(now);
   const isReader = participant.roles.has('ID_READER');
@@ -33,10 +34,10 @@ const readableKeys = async ({ now, participant }: EndpointCall, service: Service
     owner === participant.siteId || (settings.sharing.get(owner)?.has(participant.siteId) ?? isReader);
   const sites = new Set([participant.siteId, ...(await participants.siteIds())]);
   return [MASTER, ...[...sites].filter(mayDecrypt).sort((a, b) => a - b)].flatMap((siteId) => keys.generations(siteId));
-};
+}
 
-// The wire form of a key. Clients that seal use the newest activated key of their site.
-const keyRow = ({ id, generation, secret }: TokenKey, now: number, service: Service): object => {
+/** The wire form of a key. Clients that seal use the newest activated key of their site. */
+function keyRow({ id, generation, secret }: TokenKey, now: number, service: Service): object {
   const activates = Math.floor((service.keys.rowOf(generation)?.activatesAt ?? now) / 1000);
   return {
     id,
@@ -45,17 +46,21 @@ const keyRow = ({ id, generation, secret }: TokenKey, now: number, service: Serv
     expires: Math.floor(now / 1000) + KEY_LIFETIME_SECONDS,
     secret: toB64(secret),
   };
-};
+}
 
-// The wire form of the sites that own `keys`.
-const siteRows = (keys: readonly TokenKey[]): object[] =>
-  [...new Set(keys.map(({ siteId }) => siteId))]
+/** The wire form of the sites that own `keys`. */
+function siteRows(keys: readonly TokenKey[]): object[] {
+  return [...new Set(keys.map(({ siteId }) => siteId))]
     .filter((siteId) => siteId !== MASTER)
     .map((id) => ({ id, domain_names: [] }));
+}
 
 const MASTER_KEYSET = 9_999_999;
-// Every site's keyset number is greater than the master's, so they never collide.
-const keysetOf = (siteId: number): number => 10_000_000 + siteId;
+
+/** Every site's keyset number is greater than the master's, so they never collide. */
+function keysetOf(siteId: number): number {
+  return 10_000_000 + siteId;
+}
 
 const SHARING_TOKEN_SECONDS = SHARING_TOKEN_MS / 1000;
 
@@ -104,7 +109,7 @@ export const keyBidstream: Endpoint = {
   },
 };
 
-// The site IDs of UID2's own keysets: no participant has one of them.
+/** The site IDs of UID2's own keysets: no participant has one of them. */
 const LAST_RESERVED_SITE = 2;
 
 /** Returns the keys in the format of older bidder libraries: one list with the site of each key. */

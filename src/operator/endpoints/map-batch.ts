@@ -6,8 +6,7 @@ import type { MappedId } from '../identity/raw-ids.ts';
 import type { MappingOutcome } from '../ports/metrics.ts';
 import type { Service } from '../service.ts';
 import type { EndpointCall } from './endpoint.ts';
-import type { EndpointResult } from './result.ts';
-import { clientError } from './result.ts';
+import { clientError, type EndpointResult } from './result.ts';
 
 /** The raw ID of an identifier, or the reason why it has none, in the wording of the wire format. */
 export type MapResult = MappedId | 'optout' | 'invalid identifier';

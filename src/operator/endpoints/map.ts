@@ -9,17 +9,20 @@
 
 import { DII_FORMS, type DiiForm } from '../../token/index.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Identifier, MapResult } from './map-batch.ts';
-import { batchSizeError, mapBatch, stringElement } from './map-batch.ts';
+import { batchSizeError, type Identifier, type MapResult, mapBatch, stringElement } from './map-batch.ts';
 import { clientError, success } from './result.ts';
 
 const MISSING = `Required Parameter Missing: one or more of [${DII_FORMS.join(', ')}] must be specified`;
 
-const isForm = (name: string): name is DiiForm => (DII_FORMS as readonly string[]).includes(name);
+function isForm(name: string): name is DiiForm {
+  return (DII_FORMS as readonly string[]).includes(name);
+}
 
-// Returns the identifiers in the order of the payload, or what is wrong with it. It does not quote an unknown member, whose name
-// may be DII.
-const identifiersIn = (payload: Record<string, unknown>): Identifier[] | string => {
+/**
+ * Returns the identifiers in the order of the payload, or what is wrong with it. It does not quote an unknown member, whose name
+ * may be DII.
+ */
+function identifiersIn(payload: Record<string, unknown>): Identifier[] | string {
   const identifiers: Identifier[] = [];
   for (const [form, list] of Object.entries(payload)) {
     if (!isForm(form)) return `expected only ${DII_FORMS.join(', ')}`;
@@ -31,13 +34,14 @@ const identifiersIn = (payload: Record<string, unknown>): Identifier[] | string 
     }
   }
   return identifiers;
-};
+}
 
-// Real clients require `p` even if there is no previous ID.
-const toRow = (result: MapResult): object =>
-  typeof result === 'string'
+/** Real clients require `p` even if there is no previous ID. */
+function toRow(result: MapResult): object {
+  return typeof result === 'string'
     ? { e: result }
     : { u: result.current, p: result.previous ?? null, r: result.refreshAtSeconds };
+}
 
 export const map: Endpoint = {
   path: '/v3/identity/map',

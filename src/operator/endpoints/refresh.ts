@@ -10,8 +10,7 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { decodeB64 } from '../crypto/base64.ts';
 import type { Service } from '../service.ts';
-import type { EndpointResult } from './result.ts';
-import { BODY_MISSING, badRequest, clientError, NOT_BASE64, OPTOUT, success } from './result.ts';
+import { BODY_MISSING, badRequest, clientError, type EndpointResult, NOT_BASE64, OPTOUT, success } from './result.ts';
 
 export const REFRESH_PATH = '/v2/token/refresh';
 

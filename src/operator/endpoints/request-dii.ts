@@ -2,8 +2,7 @@
 
 import { DII_FORMS, type DiiType, diiTypeOf, hashOf } from '../../token/index.ts';
 import type { EndpointCall } from './endpoint.ts';
-import type { EndpointResult } from './result.ts';
-import { clientError } from './result.ts';
+import { clientError, type EndpointResult } from './result.ts';
 
 /** The DII of a request. */
 export interface RequestDii {

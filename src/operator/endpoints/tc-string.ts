@@ -34,15 +34,15 @@ interface Bits {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const DIGIT_BITS = 6;
-// By character code.
+/** By character code. */
 const VALUES = new Uint8Array(128);
 for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] = value;
-// Base64url, in segments separated by dots.
+/** Base64url, in segments separated by dots. */
 const SHAPE = /^[\w-]+(?:\.[\w-]+)*$/;
 
 const VERSION = 2;
 const PURPOSES = 24;
-// Lengths of the fields that are skipped, in bits.
+/** Lengths of the fields that are skipped, in bits. */
 const BEFORE_PURPOSES = {
   created: 36,
   lastUpdated: 36,
@@ -59,9 +59,11 @@ const BEFORE_PURPOSES = {
 const AFTER_PURPOSES = { purposeOneTreatment: 1, publisherCountry: 12 };
 const LAST_RESTRICTION_TYPE = 2;
 
-const invalid = (expected: string): RangeError => new RangeError(`TC string: expected ${expected}`);
+function invalid(expected: string): RangeError {
+  return new RangeError(`TC string: expected ${expected}`);
+}
 
-const createBits = (digits: string): Bits => {
+function createBits(digits: string): Bits {
   const end = digits.length * DIGIT_BITS;
   let at = 0;
   const skip = (count: number): void => {
@@ -83,21 +85,21 @@ const createBits = (digits: string): Bits => {
     return value;
   };
   return { read, skip };
-};
+}
 
-const skipAll = ({ skip }: Bits, lengths: Readonly<Record<string, number>>): void => {
+function skipAll({ skip }: Bits, lengths: Readonly<Record<string, number>>): void {
   for (const length of Object.values(lengths)) skip(length);
-};
+}
 
-const readPurposes = ({ read }: Bits): ReadonlySet<number> => {
+function readPurposes({ read }: Bits): ReadonlySet<number> {
   const bits = read(PURPOSES);
   const purposes = Array.from({ length: PURPOSES }, (_, index) => index + 1);
   // The first purpose is the highest bit.
   return new Set(purposes.filter((purpose) => (bits >> (PURPOSES - purpose)) & 1));
-};
+}
 
-// A list of vendors and ranges of vendors. All of it must be read, because the next field follows it.
-const isInEntries = ({ read }: Bits, vendor: number): boolean => {
+/** A list of vendors and ranges of vendors. All of it must be read, because the next field follows it. */
+function isInEntries({ read }: Bits, vendor: number): boolean {
   let isFound = false;
   for (let left = read(12); left > 0; left--) {
     const isRange = read(1) === 1;
@@ -107,9 +109,9 @@ const isInEntries = ({ read }: Bits, vendor: number): boolean => {
     isFound ||= first <= vendor && vendor <= last;
   }
   return isFound;
-};
+}
 
-const isInVendors = (bits: Bits, vendor: number): boolean => {
+function isInVendors(bits: Bits, vendor: number): boolean {
   const lastVendor = bits.read(16);
   if (bits.read(1) === 1) return isInEntries(bits, vendor);
   // One bit for each vendor.
@@ -121,9 +123,9 @@ const isInVendors = (bits: Bits, vendor: number): boolean => {
   const isSet = bits.read(1) === 1;
   bits.skip(lastVendor - vendor);
   return isSet;
-};
+}
 
-const readRestrictions = (bits: Bits, vendor: number): TcRestriction[] => {
+function readRestrictions(bits: Bits, vendor: number): TcRestriction[] {
   const restrictions: TcRestriction[] = [];
   for (let left = bits.read(12); left > 0; left--) {
     const purpose = bits.read(6);
@@ -132,7 +134,7 @@ const readRestrictions = (bits: Bits, vendor: number): TcRestriction[] => {
     if (isInEntries(bits, vendor)) restrictions.push({ purpose, type });
   }
   return restrictions;
-};
+}
 
 /**
  * Read a TC string. Only its first segment, the core, is used.

@@ -4,14 +4,13 @@
  * @see docs/protocol.md, "Endpoints"
  */
 
-import type { TcString } from './tc-string.ts';
-import { readTcString } from './tc-string.ts';
+import { readTcString, type TcString } from './tc-string.ts';
 
-// The service's number in the Global Vendor List.
+/** The service's number in the Global Vendor List. */
 const VENDOR = 21;
 /** Store and access, select basic ads, profile, select personalised ads, measure ads, improve products. */
 const PURPOSES = [1, 2, 3, 4, 7, 10];
-// TCF permits storage and access on a device only with consent.
+/** TCF permits storage and access on a device only with consent. */
 const CONSENT_ONLY = 1;
 
 /** What a consent string permits. */

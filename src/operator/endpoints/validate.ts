@@ -11,8 +11,9 @@ import type { Endpoint } from './endpoint.ts';
 import { requestDii, stringMember } from './request-dii.ts';
 import { clientError, success } from './result.ts';
 
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index]);
+function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
 
 export const validate: Endpoint = {
   path: '/v2/token/validate',

@@ -25,8 +25,8 @@ export interface AddressLimit {
 const COUNTERS = 2 ** 16;
 const WINDOW_MS = 1000;
 
-// An IPv6 network of 64 bits usually belongs to one client, who can use any of its addresses.
-const networkOf = (given: string): string => {
+/** An IPv6 network of 64 bits usually belongs to one client, who can use any of its addresses. */
+function networkOf(given: string): string {
   const address = withoutPort(given);
   if (!address.includes(':') || address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
   const [head = '', tail] = address.split('::');
@@ -41,7 +41,7 @@ const networkOf = (given: string): string => {
       .flatMap((number) => [number >> 8, number & 255])
       .join('.');
   return numbers.slice(0, 4).join(':');
-};
+}
 
 /** Remove the port that some proxies append to an address: `192.0.2.1:51234`, `[2001:db8::1]:443`. */
 export function withoutPort(address: string): string {

@@ -9,11 +9,15 @@
 import type { Pause } from '../endpoints/endpoint.ts';
 
 type Run = (callback: () => void) => void;
-// Other hosts than Node have no `setImmediate`. Read when this module loads, because a test of the host may replace the timers and
-// never run them.
+/**
+ * Other hosts than Node have no `setImmediate`. Read when this module loads, because a test of the host may replace the timers and
+ * never run them.
+ */
 const { setTimeout: startTimer } = globalThis;
 const { setImmediate: nextTurn = startTimer as Run } = globalThis as { readonly setImmediate?: Run };
-// Two turns, because the first may come before the event loop reads again. Between the two, it sends answers and reads requests.
+/**
+ * Two turns, because the first may come before the event loop reads again. Between the two, it sends answers and reads requests.
+ */
 const afterReads: Run = (run) => nextTurn(() => nextTurn(run));
 
 /** A body from which on a request is large, bytes: some 350 identifiers, which take about 5 ms. */

@@ -3,15 +3,11 @@
 import type { RateLimit } from '../ports/state.ts';
 import type { Service } from '../service.ts';
 import { memoryRateLimit } from '../state/rate-limit.ts';
-import type { AddressLimit } from './caller-limits.ts';
-import { createAddressLimit } from './caller-limits.ts';
+import { type AddressLimit, createAddressLimit } from './caller-limits.ts';
 import { createLargeRequests } from './large-requests.ts';
-import type { Turns } from './long-response.ts';
-import { createTurns } from './long-response.ts';
-import type { ParticipantLookup } from './participant-lookup.ts';
-import { createParticipantLookup } from './participant-lookup.ts';
-import type { BodyMemory } from './request-body.ts';
-import { createBodyMemory } from './request-body.ts';
+import { createTurns, type Turns } from './long-response.ts';
+import { createParticipantLookup, type ParticipantLookup } from './participant-lookup.ts';
+import { type BodyMemory, createBodyMemory } from './request-body.ts';
 
 /** The limits of one operator. */
 export interface Limits {

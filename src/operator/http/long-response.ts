@@ -86,11 +86,11 @@ const MAX_IDLE_MS = 5000;
 /** Longest time to read a whole body, ms. */
 const MAX_READ_MS = 60_000;
 const LAST_WAIT_MS = 1000;
-// A multiple of three bytes, so that the concatenated base64 of the chunks is the base64 of the whole body.
+/** A multiple of three bytes, so that the concatenated base64 of the chunks is the base64 of the whole body. */
 const CHUNK_BYTES = 3 * 2 ** 16;
 
-// Calls `onTimeout` if a reader is too slow.
-const createReadTimer = (onTimeout: () => void) => {
+/** Calls `onTimeout` if a reader is too slow. */
+function createReadTimer(onTimeout: () => void) {
   let startedAt = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   /** Wait for the next read, after `share` of the body has been read. */
@@ -113,7 +113,7 @@ const createReadTimer = (onTimeout: () => void) => {
     expectRead,
     stop: () => clearTimeout(timer),
   };
-};
+}
 
 const TOO_SLOW = `long response: the reader was too slow: expected reads at most ${MAX_IDLE_MS / 1000} s apart, and ${MAX_READ_MS / 1000} s in all`;
 

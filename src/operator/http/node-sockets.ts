@@ -3,8 +3,7 @@
 /// <reference types="node" />
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 
 /** The open connections of a server. */
 export interface OpenSockets {
@@ -106,7 +105,7 @@ const IDLE_GRACE_MS = 1000;
  * Accept the connections that the system has completed and Node has not accepted yet, because the system resets them when the port
  * is closed. Resolves after a turn of the event loop without a new one.
  */
-const acceptPending = async ({ accepted }: OpenSockets): Promise<void> => {
+async function acceptPending({ accepted }: OpenSockets): Promise<void> {
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
   // From one immediate to the next is a whole turn.
   await turn();
@@ -114,7 +113,7 @@ const acceptPending = async ({ accepted }: OpenSockets): Promise<void> => {
     before = accepted();
     await turn();
   }
-};
+}
 
 /**
  * Close a server gracefully: accept no new connections, answer the requests in progress and in transit, close idle connections.

@@ -12,10 +12,10 @@ export const MAX_BODY_BYTES = 1_048_576;
 /** Size limit of the body of a refresh, bytes. Refresh tokens have 388 characters. */
 export const MAX_REFRESH_BYTES = 4096;
 
-const announcedLength = ({ headers }: Request): number | undefined => {
+function announcedLength({ headers }: Request): number | undefined {
   const text = headers.get('content-length');
   return text === null || headers.has('transfer-encoding') ? undefined : Number(text);
-};
+}
 
 /** Tell whether the request announces a body of more than `maxBytes`. */
 export function announcesMoreThan(request: Request, maxBytes: number): boolean {
@@ -25,17 +25,17 @@ export function announcesMoreThan(request: Request, maxBytes: number): boolean {
 /** How much of a body is read and discarded after its answer. A connection can be used again only after the whole body. */
 const MAX_DISCARDED_BYTES = 64 * MAX_BODY_BYTES;
 
-const discard = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> => {
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   for (let length = 0; length < MAX_DISCARDED_BYTES; ) {
     const { done, value } = await reader.read();
     if (done) return;
     length += value.length;
   }
   await reader.cancel();
-};
+}
 
-// Copied into one buffer, because a list of one-byte chunks would take a hundred times the memory of the body.
-const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> => {
+/** Copied into one buffer, because a list of one-byte chunks would take a hundred times the memory of the body. */
+async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> {
   const bytes = new Uint8Array(maxBytes);
   let length = 0;
   for (const reader = body.getReader(); ; ) {
@@ -49,7 +49,7 @@ const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): P
     bytes.set(value, length);
     length += value.length;
   }
-};
+}
 
 /**
  * Read a body.

@@ -13,8 +13,7 @@ import { type AesKey, TAG_LENGTH } from '../../token/cipher.ts';
 import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../../token/index.ts';
 import { decodeB64, encodeB64 } from '../crypto/base64.ts';
 import type { Scope } from '../crypto/secrets.ts';
-import type { EndpointResult } from '../endpoints/result.ts';
-import { BODY_MISSING, clientError, NOT_BASE64 } from '../endpoints/result.ts';
+import { BODY_MISSING, clientError, type EndpointResult, NOT_BASE64 } from '../endpoints/result.ts';
 import { CLOCK_WINDOW_MS } from '../ports/envelopes.ts';
 
 /** A request whose envelope has been opened. */
@@ -33,8 +32,8 @@ export interface OpenedRequest {
   readonly binary: boolean;
 }
 
-// Each scope has its own documentation.
-const messagesOf = (site: string) => {
+/** Each scope has its own documentation. */
+function messagesOf(site: string) {
   const page = `https://${site}/docs/getting-started/gs-encryption-decryption`;
   const hint = ` See ${page} for details on the request envelope format.`;
   return {
@@ -48,31 +47,34 @@ const messagesOf = (site: string) => {
     time: 'Invalid timestamp: Request too old or client time drift.',
     payload: 'Invalid payload in body: Data is not valid json string.',
   };
-};
+}
+
 type Messages = ReturnType<typeof messagesOf>;
 const MESSAGES: Readonly<Record<Scope, Messages>> = {
   UID2: messagesOf('unifiedid.com'),
   EUID: messagesOf('euid.eu'),
 };
 
-// Bytes that are not UTF-8 become replacement characters, which are invalid here in both JSON and base64.
-const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+/** Bytes that are not UTF-8 become replacement characters, which are invalid here in both JSON and base64. */
+function decodeText(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
 
-const parseObject = (text: string): Record<string, unknown> | undefined => {
+function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return kindOf(value) === 'object' ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
-const openEnvelope = async (
+async function openEnvelope(
   bytes: Bytes,
   key: AesKey,
   now: number,
   messages: Messages,
-): Promise<Omit<OpenedRequest, 'binary'> | EndpointResult> => {
+): Promise<Omit<OpenedRequest, 'binary'> | EndpointResult> {
   const malformed = (message: string): EndpointResult =>
     clientError(parseObject(decodeText(bytes)) ? messages.json : message);
   if (bytes.length === 0) return clientError(messages.missing);
@@ -89,7 +91,7 @@ const openEnvelope = async (
   const payloadFault = json !== '' && !payload ? clientError(messages.payload) : undefined;
   const fault = Math.abs(now - sealedAt) < CLOCK_WINDOW_MS ? payloadFault : clientError(messages.time);
   return { payload, nonce, sealedAt, fault, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
-};
+}
 
 /**
  * Open the body of a sealed request.

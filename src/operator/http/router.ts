@@ -18,27 +18,33 @@ import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import { createHealthCheck } from './health.ts';
 import { CallerGone } from './large-requests.ts';
-import type { Limits } from './limits.ts';
-import { createLimits } from './limits.ts';
+import { createLimits, type Limits } from './limits.ts';
 import { MAX_REFRESH_BYTES, readBody } from './request-body.ts';
-import type { Exchange } from './response.ts';
-import { bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse, unavailable } from './response.ts';
+import {
+  bodyTooLarge,
+  type Exchange,
+  isBinary,
+  plainResponse,
+  rateLimited,
+  sealedResponse,
+  unavailable,
+} from './response.ts';
 import { rememberEnvelope, sealedRoute } from './sealed-route.ts';
 
-// Hono passes its bindings to the route handlers as `c.env`.
+/** Hono passes its bindings to the route handlers as `c.env`. */
 interface RouterEnv {
   Bindings: Exchange;
 }
 
-// Any string can be a method, but the log and metrics contain only these.
+/** Any string can be a method, but the log and metrics contain only these. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const HEALTH_PATH = '/ops/healthcheck';
 const METRICS_PATH = '/metrics';
 const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
 const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);
-// Error codes of a database that cannot be reached, or that is closed because the process stops.
+/** Error codes of a database that cannot be reached, or that is closed because the process stops. */
 const STATE_CODES = ['storage_failed', 'closed'];
-// As some proxies log it. Nobody reads this answer.
+/** As some proxies log it. Nobody reads this answer. */
 const GONE = { httpStatus: 499, json: { status: 'client_error', message: 'The caller has closed the connection' } };
 const TRACE_HEADER = 'x-amzn-trace-id';
 
@@ -46,16 +52,15 @@ const TRACE_HEADER = 'x-amzn-trace-id';
  * Return the path of a request without its query. `Request.url` is always absolute and normalised. Clients whose base
  * URL ends with a slash send two slashes before the path.
  */
-const pathOf = ({ url }: Request): string => {
+function pathOf({ url }: Request): string {
   let start = url.indexOf('/', url.indexOf('//') + 2);
   while (url[start + 1] === '/') start++;
   const end = url.slice(start).search(/[?#]/);
   return url.slice(start, end < 0 ? undefined : start + end);
-};
+}
 
-const refreshRoute =
-  (service: Service, { anonymous }: Limits) =>
-  async (exchange: Exchange): Promise<Response> => {
+function refreshRoute(service: Service, { anonymous }: Limits) {
+  return async (exchange: Exchange): Promise<Response> => {
     const waitMs = anonymous?.take(exchange.caller.address);
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
     const body = await readBody(exchange.request, MAX_REFRESH_BYTES);
@@ -66,12 +71,16 @@ const refreshRoute =
     const sealed = await aesGcm.seal(responseKey, utf8Bytes(JSON.stringify(result.json)));
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
+}
 
-// A known route, never the path as received, which may contain anything.
-const routeOf = (path: string): string => (PATHS.has(path) ? path : 'other');
+/** A known route, never the path as received, which may contain anything. */
+function routeOf(path: string): string {
+  return PATHS.has(path) ? path : 'other';
+}
 
-const metricsResponse = ({ text, contentType }: MetricsText, headers: Record<string, string>): Response =>
-  new Response(text, { headers: { ...headers, 'content-type': contentType } });
+function metricsResponse({ text, contentType }: MetricsText, headers: Record<string, string>): Response {
+  return new Response(text, { headers: { ...headers, 'content-type': contentType } });
+}
 
 /** Create the handler of a port that serves only `GET /metrics`. `read` returns the current metrics. */
 export function createMetricsHandler(read: () => Promise<MetricsText>): (request: Request) => Promise<Response> {
@@ -84,7 +93,7 @@ export function createMetricsHandler(read: () => Promise<MetricsText>): (request
 }
 
 /** Create the router for every path except a refresh. */
-const createRouter = (service: Service, limits: Limits): Hono<RouterEnv> => {
+function createRouter(service: Service, limits: Limits): Hono<RouterEnv> {
   const app = new Hono<RouterEnv>({ getPath: pathOf });
   for (const endpoint of SEALED_ENDPOINTS) {
     const handle = sealedRoute(endpoint, service, limits);
@@ -113,7 +122,7 @@ const createRouter = (service: Service, limits: Limits): Hono<RouterEnv> => {
     throw error;
   });
   return app;
-};
+}
 
 /** Create the request handler of an operator. It never rejects. */
 export function createRequestHandler(service: Service): (request: Request, caller: Caller) => Promise<Response> {

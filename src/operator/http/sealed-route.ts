@@ -11,8 +11,7 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { sealResponse } from '../../token/index.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import type { EndpointResult } from '../endpoints/result.ts';
-import { unauthorized } from '../endpoints/result.ts';
+import { type EndpointResult, unauthorized } from '../endpoints/result.ts';
 import type { Participant } from '../identity/participants.ts';
 import { failureFields, type Logger } from '../ports/logger.ts';
 import type { Service } from '../service.ts';
@@ -21,12 +20,19 @@ import type { Limits } from './limits.ts';
 import { longBody } from './long-response.ts';
 import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
 import { type OpenedRequest, openBody } from './request-envelope.ts';
-import type { Exchange } from './response.ts';
-import { bodyResponse, bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
+import {
+  bodyResponse,
+  bodyTooLarge,
+  type Exchange,
+  isBinary,
+  plainResponse,
+  rateLimited,
+  sealedResponse,
+} from './response.ts';
 
-// Time after which a participant may request another long response, ms.
+/** Time after which a participant may request another long response, ms. */
 const TURN_RETRY_MS = 5000;
-// Time after which another body of a participant may fit into its memory, ms.
+/** Time after which another body of a participant may fit into its memory, ms. */
 const MEMORY_RETRY_MS = 1000;
 
 const NOT_PERMITTED = unauthorized('API key not permitted for this operation');
@@ -39,14 +45,16 @@ interface ReceivedRequest extends OpenedRequest {
   readonly bodyBytes: number;
 }
 
-// Reads and opens an envelope. One of a participant with the role OPTOUT is remembered before anything can refuse it, because it
-// does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Resolves
-// with undefined if the body is too large.
-const receive = async (
+/**
+ * Reads and opens an envelope. One of a participant with the role OPTOUT is remembered before anything can refuse it, because it
+ * does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Resolves
+ * with undefined if the body is too large.
+ */
+async function receive(
   { settings, envelopes }: Service,
   { request }: Exchange,
   { secret, roles }: Participant,
-): Promise<ReceivedRequest | EndpointResult | undefined> => {
+): Promise<ReceivedRequest | EndpointResult | undefined> {
   const body = await readBody(request);
   if (!body) return undefined;
   const now = settings.now();
@@ -54,7 +62,7 @@ const receive = async (
   if ('httpStatus' in opened) return opened;
   const isReplay = roles.has('OPTOUT') && !(await envelopes.add(opened.tag, now, opened.sealedAt));
   return { ...opened, now, isReplay, bodyBytes: body.length };
-};
+}
 
 /** Remember the envelope of a request that no endpoint serves, as those of all other requests. */
 export async function rememberEnvelope(
@@ -71,23 +79,25 @@ export async function rememberEnvelope(
   if (release) await receive(service, exchange, participant).finally(release);
 }
 
-// Returns a function that answers a caller who has not proved to be a participant.
-const refusal =
-  ({ anonymous }: Limits) =>
-  (exchange: Exchange, result: EndpointResult): Response => {
+/** Returns a function that answers a caller who has not proved to be a participant. */
+function refusal({ anonymous }: Limits) {
+  return (exchange: Exchange, result: EndpointResult): Response => {
     const waitMs = anonymous?.take(exchange.caller.address);
     return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
   };
+}
 
-// Returns the function that handles the failure of a long response: its status has been sent, so it can only close the
-// connection.
-const failureHandler =
-  ({ disconnect }: Caller, logger: Logger | undefined) =>
-  (error: unknown): boolean => {
+/**
+ * Returns the function that handles the failure of a long response: its status has been sent, so it can only close the
+ * connection.
+ */
+function failureHandler({ disconnect }: Caller, logger: Logger | undefined) {
+  return (error: unknown): boolean => {
     logger?.warn(failureFields(error), 'a long response was cut off');
     disconnect?.();
     return disconnect !== undefined;
   };
+}
 
 /** Create the handler of a sealed endpoint. */
 export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits): Handler {

@@ -12,8 +12,7 @@ import { fromB64 } from '../../token/bytes.ts';
 import { encodeB64 } from '../crypto/base64.ts';
 import { settledWithin } from '../ports/settled-within.ts';
 import type { ExtendedOptOut, OptOutStore } from '../ports/state.ts';
-import type { RawIds } from './raw-ids.ts';
-import { bucketOf } from './raw-ids.ts';
+import { bucketOf, type RawIds } from './raw-ids.ts';
 import type { ReservedPurpose } from './reserved-identities.ts';
 import type { Salts } from './salts.ts';
 
@@ -32,15 +31,17 @@ export interface OptOuts {
   sinceByRawId(rawIds: readonly string[], now: number): Promise<readonly (number | undefined)[]>;
 }
 
-// Records that are extended in one statement: about 1 ms of hashing.
+/** Records that are extended in one statement: about 1 ms of hashing. */
 const EXTEND_BATCH_SIZE = 500;
 
-// How long a look-up waits for earlier ones, ms, so that one hanging connection does not block all of them.
+/** How long a look-up waits for earlier ones, ms, so that one hanging connection does not block all of them. */
 const GATHER_MS = 50;
 
-// Returns a function that looks up one user. Users who ask while a query is running are served by the next one: if the memory of
-// the opt-outs is not current, every refresh asks.
-const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) => {
+/**
+ * Returns a function that looks up one user. Users who ask while a query is running are served by the next one: if the memory of
+ * the opt-outs is not current, every refresh asks.
+ */
+function gather(ask: (users: readonly string[]) => Promise<readonly boolean[]>) {
   let batch: { readonly users: string[]; readonly answer: Promise<readonly boolean[]> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
   const send = async (users: readonly string[]): Promise<readonly boolean[]> => {
@@ -61,7 +62,7 @@ const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) 
     if (found === undefined) throw new RangeError(`opt-outs: expected an answer for each of ${users.length} users`);
     return found;
   };
-};
+}
 
 /** The parts that opt-outs are created from. `rotationPeriod` in s, `startedAt` in epoch ms. */
 interface OptOutParts {
@@ -73,24 +74,26 @@ interface OptOutParts {
   readonly startedAt: number;
 }
 
-// Builds a record with the raw IDs from `firstRotation` to the rotation after the one at `at`.
-const recordBuilder =
-  ({ rawIds, salts, rotationPeriod }: OptOutParts) =>
-  (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
+/** Builds a record with the raw IDs from `firstRotation` to the rotation after the one at `at`. */
+function recordBuilder({ rawIds, salts, rotationPeriod }: OptOutParts) {
+  return (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
     const { number, startSeconds } = salts.rotation(bucketOf(user), at);
     const ids: string[] = [];
     for (let rotation = firstRotation; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
     const extendAt = (startSeconds + rotationPeriod) * 1000;
     return { user: encodeB64(user), since, through: number + 1, extendAt, rawIds: ids };
   };
+}
 
-// Returns a function that extends the records with the raw IDs that users have received since, if the last check was some time
-// ago.
-//
-// When a record becomes due, it lacks the raw ID of the next rotation, which nobody receives for another period. Therefore, a
-// caller waits only for records that have been due for a whole period. All other due records, which are a large part of all
-// records after weeks without a call, are extended in the background.
-const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) => {
+/**
+ * Returns a function that extends the records with the raw IDs that users have received since, if the last check was some time
+ * ago.
+ *
+ * When a record becomes due, it lacks the raw ID of the next rotation, which nobody receives for another period. Therefore, a
+ * caller waits only for records that have been due for a whole period. All other due records, which are a large part of all
+ * records after weeks without a call, are extended in the background.
+ */
+function createExtension(parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) {
   const { store, rotationPeriod } = parts;
   const periodMs = rotationPeriod * 1000;
   // How often records are checked for extension: about daily with a period of one year.
@@ -131,7 +134,7 @@ const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordB
         isExtending = false;
       });
   };
-};
+}
 
 /** Create the opt-outs of an operator. */
 export function createOptOuts(parts: OptOutParts): OptOuts {

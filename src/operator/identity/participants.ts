@@ -12,8 +12,7 @@ import { type AesKey, aesKey } from '../../token/cipher.ts';
 import { parseHash } from '../../token/index.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { Environment, Scope, Secrets } from '../crypto/secrets.ts';
-import type { Credentials, GivenCredentials, Role } from '../ports/roles.ts';
-import { DEFAULT_ROLES, DEFAULT_SITE_ID } from '../ports/roles.ts';
+import { type Credentials, DEFAULT_ROLES, DEFAULT_SITE_ID, type GivenCredentials, type Role } from '../ports/roles.ts';
 import type { ParticipantStore, StoredParticipant } from '../ports/state.ts';
 
 /** A caller with a known API key. */
@@ -63,11 +62,11 @@ export interface Participants {
   storeConfigured(): Promise<readonly StoredStatus[]>;
 }
 
-// <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the API keys of UID2.
-const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scope: Scope): string => {
+/** <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the API keys of UID2. */
+function apiKeyFrom(bytes: Bytes, siteId: number, environment: Environment, scope: Scope): string {
   const text = toB64(bytes.subarray(3)).replace(/[+/=]/g, 'x');
   return `${scope}-C-${environment === 'production' ? 'P' : 'I'}-${siteId}-${toHex(bytes.subarray(0, 3))}.${text.slice(0, 38)}`;
-};
+}
 
 /**
  * Complete credentials. Missing ones are derived from the root secret, so they are the same after a restart.
@@ -101,11 +100,11 @@ export function randomCredentials(given: GivenCredentials, environment: Environm
  * within a second. `http/participant-lookup.ts` remembers unknown keys.
  */
 export const CACHE_MS = 500;
-// A full cache is emptied.
+/** A full cache is emptied. */
 const MAX_CACHED = 10_000;
 
-// Returns a look-up by keyed hash that briefly caches the participants that it finds.
-const createLookUp = (store: ParticipantStore) => {
+/** Returns a look-up by keyed hash that briefly caches the participants that it finds. */
+function createLookUp(store: ParticipantStore) {
   const known = new Map<string, { readonly participant: Participant; readonly readAt: number }>();
   // Importing an AES key takes longer than a look-up.
   const keys = new Map<string, Promise<AesKey>>();
@@ -133,7 +132,7 @@ const createLookUp = (store: ParticipantStore) => {
     else known.delete(keyHash);
     return participant;
   };
-};
+}
 
 /** The parts that participants are created from. */
 interface ParticipantParts {
@@ -150,12 +149,14 @@ export function hashApiKey(secrets: Secrets, apiKey: string): string {
   return toHex(secrets.derive(`api-key-hash/${apiKey}`));
 }
 
-// Identifies the options of a participant without revealing them.
-const hashOptions = (secrets: Secrets, { apiKey, clientSecret, siteId, roles }: Credentials): string =>
-  toHex(secrets.derive(`participant-options/${JSON.stringify([apiKey, clientSecret, siteId, roles])}`));
+/** Identifies the options of a participant without revealing them. */
+function hashOptions(secrets: Secrets, { apiKey, clientSecret, siteId, roles }: Credentials): string {
+  return toHex(secrets.derive(`participant-options/${JSON.stringify([apiKey, clientSecret, siteId, roles])}`));
+}
 
-const isSameParticipant = (one: StoredParticipant, other: StoredParticipant): boolean =>
-  one.clientSecret === other.clientSecret && one.siteId === other.siteId && `${one.roles}` === `${other.roles}`;
+function isSameParticipant(one: StoredParticipant, other: StoredParticipant): boolean {
+  return one.clientSecret === other.clientSecret && one.siteId === other.siteId && `${one.roles}` === `${other.roles}`;
+}
 
 /** Create the participants of an operator. Only the store decides who may call. */
 export function createParticipants({ store, configured, secrets, now }: ParticipantParts): Participants {

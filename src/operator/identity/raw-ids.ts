@@ -13,10 +13,10 @@ import { b64Length, encodeB64, encodeB64Ascii, writeB64 } from '../crypto/base64
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Salts } from './salts.ts';
 
-// One hash object for all calls, reset from an untouched one, because creating another takes half as long as the hashing.
+/** One hash object for all calls, reset from an untouched one, because creating another takes half as long as the hashing. */
 const untouched = sha256.create();
 const hasher = sha256.create();
-// The message of the last call. Nearly all messages have the same length, and allocating one takes a tenth of the hashing.
+/** The message of the last call. Nearly all messages have the same length, and allocating one takes a tenth of the hashing. */
 let message = new Uint8Array();
 
 /**

@@ -46,7 +46,7 @@ export interface RotatedBuckets {
 }
 
 const MASK = BUCKETS - 1;
-// Multiplication by an odd number and xor with the upper bits are both invertible, so mixing is a bijection.
+/** Multiplication by an odd number and xor with the upper bits are both invertible, so mixing is a bijection. */
 const FACTOR = 0x9e375;
 const INVERSE_FACTOR = 0xb94dd;
 
@@ -65,7 +65,9 @@ export function unmix(mixed: number): number {
   return c ^ (c >>> 10);
 }
 
-const toSeconds = (at: number): number => Math.floor(at / 1000);
+function toSeconds(at: number): number {
+  return Math.floor(at / 1000);
+}
 
 /**
  * Compute salts and rotations.

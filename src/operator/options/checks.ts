@@ -19,11 +19,11 @@ export function throwTypeIf(fault: string | undefined): void {
   if (fault !== undefined) throw new TypeError(fault);
 }
 
-// A RangeError for a value of the right type, a TypeError for any other.
-const throwFault = (fault: string | undefined, value: unknown, type: 'string' | 'number'): void => {
+/** A RangeError for a value of the right type, a TypeError for any other. */
+function throwFault(fault: string | undefined, value: unknown, type: 'string' | 'number'): void {
   if (fault !== undefined && typeof value === type) throw new RangeError(fault);
   throwTypeIf(fault);
-};
+}
 
 /** Return `value` if it is one of `choices`; otherwise throw. */
 export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {

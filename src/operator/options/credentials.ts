@@ -3,8 +3,7 @@
 import { nameFault, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { MAX_SITE_ID } from '../crypto/keys.ts';
-import type { GivenCredentials } from '../ports/roles.ts';
-import { DEFAULT_SITE_ID, ROLES } from '../ports/roles.ts';
+import { DEFAULT_SITE_ID, type GivenCredentials, ROLES } from '../ports/roles.ts';
 import { choice, integer, requireString, secretBytes, throwTypeIf } from './checks.ts';
 
 /** The options of one participant. */
@@ -46,8 +45,8 @@ export interface ConfiguredCredentials extends GivenCredentials {
   readonly keepStored?: boolean;
 }
 
-// Of two participants with one key, the later would replace the earlier.
-const requireOwnKeys = (participants: readonly ConfiguredCredentials[], nameOf: (index: number) => string): void => {
+/** Of two participants with one key, the later would replace the earlier. */
+function requireOwnKeys(participants: readonly ConfiguredCredentials[], nameOf: (index: number) => string): void {
   const owners = new Map<string | number, number>();
   for (const [index, { apiKey, siteId = DEFAULT_SITE_ID, keepStored }] of participants.entries()) {
     // A participant without an API key gets the one that is derived for its site.
@@ -63,7 +62,7 @@ const requireOwnKeys = (participants: readonly ConfiguredCredentials[], nameOf: 
       );
     }
   }
-};
+}
 
 /** Return the participants in the options, including that of the shorthand. */
 export function participantsOption(options: ParticipantOptions): readonly ConfiguredCredentials[] {

@@ -21,10 +21,10 @@ const LIFETIMES = {
 } as const;
 const MAX_COUNT = 1_000_000;
 const KEY_ROTATION_SECONDS = 2_592_000;
-// With a shorter period, too many generations would open at the same time.
+/** With a shorter period, too many generations would open at the same time. */
 const MIN_KEY_ROTATION_SECONDS = 86_400;
 
-// Unknown names are rejected, because a misspelt option would silently keep its default. The types keep both lists complete.
+/** Unknown names are rejected, because a misspelt option would silently keep its default. The types keep both lists complete. */
 const OPTION_NAMES = {
   ...CREDENTIAL_NAMES,
   now: 0,
@@ -50,15 +50,15 @@ const OPTION_NAMES = {
   logger: 0,
 } satisfies Record<keyof OperatorOptions, 0>;
 
-const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
+function databaseOption({ database, state }: OperatorOptions): string | undefined {
   if (database === undefined) return undefined;
   requireString('database', database);
   if (state !== undefined) throw new RangeError('database: expected either this option or state, got both');
   locationKind(database);
   return database;
-};
+}
 
-const lifetimeOptions = (options: OperatorOptions, environment: Environment) => {
+function lifetimeOptions(options: OperatorOptions, environment: Environment) {
   const lifetime = (name: keyof (typeof LIFETIMES)[Environment]): number =>
     lifetimeMs(name, options[name] ?? LIFETIMES[environment][name]);
   const identityExpiresMs = lifetime('identityExpires');
@@ -70,9 +70,9 @@ const lifetimeOptions = (options: OperatorOptions, environment: Environment) => 
   if (refreshExpiresMs < identityExpiresMs)
     throw new RangeError(expectedGot('refreshExpires', `at least ${limit}`, refreshExpiresMs / 1000));
   return { identityExpiresMs, refreshFromMs, refreshExpiresMs };
-};
+}
 
-const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOptions) => {
+function keyOptions({ keyGeneration, keyRotation, database, state }: OperatorOptions) {
   // Stored generations are retired, so their numbers keep growing. Without a database, all of them open, up to the newest.
   const maxGeneration = database === undefined && state === undefined ? MAX_LIVE_GENERATIONS : MAX_COUNT;
   // Without a database, each process would start again with the first generation.
@@ -83,10 +83,10 @@ const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOpt
     keyGeneration: keyGeneration === undefined ? undefined : integer('keyGeneration', keyGeneration, 1, maxGeneration),
     keyRotationMs: seconds === 0 ? undefined : seconds * 1000,
   };
-};
+}
 
-// Returns the root secret, or undefined if the database keeps it; and a warning to log at the start, if there is one.
-const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) => {
+/** Returns the root secret, or undefined if the database keeps it; and a warning to log at the start, if there is one. */
+function rootOptions({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) {
   throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
   if (storeRootSecret && database === undefined)
     throw new RangeError('storeRootSecret: expected the database option with it, got none');
@@ -109,12 +109,12 @@ const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions,
         ? `rootSecret: none from a file or the environment, and no storeRootSecret: the root secret is kept ${where}`
         : undefined,
   };
-};
+}
 
-// Returns: site ID of the owner of tokens -> site IDs that may decrypt them.
-const sharingOption = (
+/** Returns: site ID of the owner of tokens -> site IDs that may decrypt them. */
+function sharingOption(
   sharing: Readonly<Record<number, readonly number[]>> = {},
-): ReadonlyMap<number, ReadonlySet<number>> => {
+): ReadonlyMap<number, ReadonlySet<number>> {
   throwTypeIf(typeFault('sharing', 'object', sharing));
   return new Map(
     Object.entries(sharing).map(([owner, readers]) => {
@@ -123,7 +123,7 @@ const sharingOption = (
       return [siteId, new Set(readers.map((reader) => integer(`sharing.${owner}`, reader, 1, MAX_SITE_ID)))];
     }),
   );
-};
+}
 
 /**
  * Check options and fill in the defaults.

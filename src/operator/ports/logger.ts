@@ -38,11 +38,13 @@ interface OutageMessages {
   readonly recovery: string;
 }
 
-// Bounds the log if every failure has different text.
+/** Bounds the log if every failure has different text. */
 const MAX_CAUSES = 10;
 
-// A reason may contain parts that differ each time, such as seconds or a port.
-const withoutNumbers = (reason: string | undefined): string => `${reason}`.replace(/\d+/g, '');
+/** A reason may contain parts that differ each time, such as seconds or a port. */
+function withoutNumbers(reason: string | undefined): string {
+  return `${reason}`.replace(/\d+/g, '');
+}
 
 /** Create the log of one component. An outage may have several causes: the connection is cut, then the next one is refused. */
 export function createOutageLog(logger: Logger | undefined, { failure, recovery }: OutageMessages): OutageLog {

@@ -58,10 +58,7 @@ export interface Metrics {
   snapshot(): Promise<unknown>;
 }
 
-const addOptOutMemory = (
-  registers: InstanceType<typeof Registry>[],
-  memory: NonNullable<State['optOutMemory']>,
-): void => {
+function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: NonNullable<State['optOutMemory']>): void {
   new Gauge({
     name: 'tessera_opt_outs_in_memory',
     help: 'Opt-outs that this process keeps in memory.',
@@ -80,7 +77,7 @@ const addOptOutMemory = (
       this.set(memory.isCurrent() ? 1 : 0);
     },
   });
-};
+}
 
 /** Create the metrics of one operator. `optOutMemory` describes the opt-outs that its state keeps in memory. */
 export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Metrics {

@@ -5,8 +5,10 @@ import { createOutageLog, type Logger } from '../ports/logger.ts';
 import type { RateLimit } from '../ports/state.ts';
 import { memoryRateLimit } from './rate-limit.ts';
 
-// Counts only by the clock of the database, because a node whose clock is ahead would start a second that ends later on all other
-// nodes. A second that ends more than two seconds from now was started before that clock was set back.
+/**
+ * Counts only by the clock of the database, because a node whose clock is ahead would start a second that ends later on all other
+ * nodes. A second that ends more than two seconds from now was started before that clock was set back.
+ */
 const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
   VALUES ($1, 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1000)
   ON CONFLICT (key) DO UPDATE SET (points, expire) = (
@@ -15,8 +17,8 @@ const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
   )
   RETURNING points, expire - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "waitMs"`;
 
-// A database that can be read but not written can still answer mapping requests, so it must not stop them here.
-const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefined): RateLimit => {
+/** A database that can be read but not written can still answer mapping requests, so it must not stop them here. */
+function withFallback(shared: RateLimit, own: RateLimit, logger: Logger | undefined): RateLimit {
   const outage = createOutageLog(logger, {
     failure: 'rate limit: the database cannot count; each process counts its own requests',
     recovery: 'rate limit: the database counts again',
@@ -33,7 +35,7 @@ const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefi
       }
     },
   };
-};
+}
 
 /**
  * Create a rate limit that all nodes on one PostgreSQL database share. There is one row for each participant. While the database

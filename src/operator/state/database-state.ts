@@ -14,7 +14,7 @@ import { keyRows } from './key-rows.ts';
 import { createOptOutMemory, type OptOutMemory } from './opt-out-memory.ts';
 import { participantRows } from './participant-rows.ts';
 
-// Base64 of 32 bytes. Other strings match no row, and PostgreSQL rejects some of them, such as those with U+0000.
+/** Base64 of 32 bytes. Other strings match no row, and PostgreSQL rejects some of them, such as those with U+0000. */
 const HASH_PATTERN = /^[A-Za-z0-9+/]{43}=$/;
 
 const PUT_OPT_OUTS = `WITH users AS (
@@ -25,7 +25,7 @@ const PUT_OPT_OUTS = `WITH users AS (
   )
   INSERT INTO tessera_raw_ids SELECT * FROM unnest($5::text[], $6::text[]) ON CONFLICT DO NOTHING`;
 
-const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number): OptOutStore => {
+function optOutStore(database: Database, memory: OptOutMemory, epochAt: number): OptOutStore {
   const findSince = async (sql: string, hashes: readonly string[]): Promise<(number | undefined)[]> => {
     const wanted = hashes.filter((hash) => HASH_PATTERN.test(hash));
     if (wanted.length === 0) return hashes.map(() => undefined);
@@ -73,7 +73,7 @@ const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number):
         [at, limit],
       ),
   };
-};
+}
 
 /** Create the state of an operator in its database. `epochAt` is the operator's first instant, epoch ms. */
 export function databaseState(database: Database, secrets: Secrets, epochAt: number, logger?: Logger): State {

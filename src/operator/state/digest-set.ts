@@ -25,31 +25,38 @@ export const DIGEST_BYTES = 8;
 const FIRST_CAPACITY = 1024;
 const MAX_LOAD = 0.75;
 
-const readWord = (bytes: Uint8Array, at: number): number =>
-  ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+function readWord(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+}
 
-// Slots of a former table that one addition moves. With 2, the former table would already be empty before the new one is full.
+/** Slots of a former table that one addition moves. With 2, the former table would already be empty before the new one is full. */
 const MOVED_SLOTS = 16;
 
-// Two words for each slot. A slot whose second word is 0 is empty.
+/** Two words for each slot. A slot whose second word is 0 is empty. */
 type Table = Uint32Array;
 
-const emptyTable = (capacity: number): Table => new Uint32Array(2 * capacity);
+function emptyTable(capacity: number): Table {
+  return new Uint32Array(2 * capacity);
+}
 
-// Where a digest is, or belongs. The first word is uniformly distributed, so it needs no further hashing.
-const indexOf = (table: Table, high: number, low: number): number => {
+/** Where a digest is, or belongs. The first word is uniformly distributed, so it needs no further hashing. */
+function indexOf(table: Table, high: number, low: number): number {
   const mask = table.length / 2 - 1;
   let slot = high & mask;
   while (table[2 * slot + 1] !== 0 && (table[2 * slot] !== high || table[2 * slot + 1] !== low))
     slot = (slot + 1) & mask;
   return 2 * slot;
-};
-const includes = (table: Table, high: number, low: number): boolean => table[indexOf(table, high, low) + 1] !== 0;
-const insert = (table: Table, high: number, low: number): void => {
+}
+
+function includes(table: Table, high: number, low: number): boolean {
+  return table[indexOf(table, high, low) + 1] !== 0;
+}
+
+function insert(table: Table, high: number, low: number): void {
   const at = indexOf(table, high, low);
   table[at] = high;
   table[at + 1] = low;
-};
+}
 
 /** Create an empty set. It grows in small steps, so that an addition never takes longer because there are more users. */
 export function createDigestSet(): DigestSet {

@@ -3,12 +3,15 @@
 import type { Database } from '../../database/index.ts';
 import { ENVELOPE_MS, type EnvelopeStore } from '../ports/envelopes.ts';
 
-// An envelope of a clock that is ahead is rejected until its time comes. Of one that is further ahead than this, ms, it is forgotten
-// earlier, so that no caller can fill the store for ever.
+/**
+ * An envelope of a clock that is ahead is rejected until its time comes. Of one that is further ahead than this, ms, it is forgotten
+ * earlier, so that no caller can fill the store for ever.
+ */
 const MAX_AHEAD_MS = 86_400_000;
 
-const expiryOf = (now: number, sealedAt: number): number =>
-  Math.max(now, Math.min(sealedAt, now + MAX_AHEAD_MS)) + ENVELOPE_MS;
+function expiryOf(now: number, sealedAt: number): number {
+  return Math.max(now, Math.min(sealedAt, now + MAX_AHEAD_MS)) + ENVELOPE_MS;
+}
 
 /** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {

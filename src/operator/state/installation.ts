@@ -9,8 +9,7 @@
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Bytes } from '../../token/bytes.ts';
 import { TokenError } from '../../token/index.ts';
-import type { Environment, Scope } from '../crypto/secrets.ts';
-import { createSecrets } from '../crypto/secrets.ts';
+import { createSecrets, type Environment, type Scope } from '../crypto/secrets.ts';
 
 /** The settings of a start. */
 export interface InstallationSettings {
@@ -43,13 +42,13 @@ export async function readInstallation(database: Database): Promise<StoredInstal
   return stored;
 }
 
-const requireSame = (name: string, stored: unknown, got: unknown): void => {
+function requireSame(name: string, stored: unknown, got: unknown): void {
   if (stored !== got)
     throw new TokenError(
       'storage_failed',
       `database: expected ${name} ${stored}, with which this database was created, got ${got}`,
     );
-};
+}
 
 /**
  * Fix the settings of a new database, or check them against those of an existing one.

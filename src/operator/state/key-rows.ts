@@ -23,12 +23,12 @@ interface Timed {
   readonly databaseTime: number;
 }
 
-// Compares the clock of this machine, not the one in the options: in a test that simulates a year, both must be right.
-const clockFault = (database: Database, { databaseTime }: Timed): string | undefined => {
+/** Compares the clock of this machine, not the one in the options: in a test that simulates a year, both must be right. */
+function clockFault(database: Database, { databaseTime }: Timed): string | undefined {
   const seconds = Math.round((Date.now() - databaseTime) / 1000);
   if (database.kind !== 'postgres' || Math.abs(seconds) <= MAX_DIFFERENCE_SECONDS) return undefined;
   return `expected a clock within ${MAX_DIFFERENCE_SECONDS} s of that of the database, got one that is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
-};
+}
 
 /** Create the store of key generations in a database. */
 export function keyRows(database: Database, logger?: Logger): KeyStore {

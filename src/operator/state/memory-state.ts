@@ -11,7 +11,7 @@ import type {
   StoredParticipant,
 } from '../ports/state.ts';
 
-const memoryParticipants = (): ParticipantStore => {
+function memoryParticipants(): ParticipantStore {
   const rows = new Map<string, StoredParticipant & ListedParticipant>();
   return {
     byKeyHash: async (keyHash) => {
@@ -45,7 +45,7 @@ const memoryParticipants = (): ParticipantStore => {
       }
     },
   };
-};
+}
 
 /** Create an empty store of key generations in memory. */
 export function memoryKeys(): KeyStore {

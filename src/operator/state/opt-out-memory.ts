@@ -26,7 +26,7 @@ const CATCH_UP_MS = 250;
 const MAX_OPT_OUTS = 50_000_000;
 
 const PAGE_SIZE = 10_000;
-// A connection stays with the server that it has reached. A new one finds the primary that has taken over its name.
+/** A connection stays with the server that it has reached. A new one finds the primary that has taken over its name. */
 const RENEW_MS = 60_000;
 const MIN_RECONNECT_MS = 100;
 const MAX_RECONNECT_MS = 2000;
@@ -69,7 +69,7 @@ interface Page {
   readonly isSame: boolean;
 }
 
-// One statement, so that there is one snapshot. An empty page has NULLs.
+/** One statement, so that there is one snapshot. An empty page has NULLs. */
 const PAGE = `WITH page AS (
     SELECT number, substring(decode(user_hash, 'base64') for ${DIGEST_BYTES}) AS digest FROM tessera_opt_outs
       WHERE number > $1::bigint ORDER BY number LIMIT ${PAGE_SIZE}
@@ -83,7 +83,7 @@ const PAGE = `WITH page AS (
   FROM page`;
 
 /** Reads the table from where the last reading stopped. */
-const createReader = () => {
+function createReader() {
   const set = createDigestSet();
   let position = START;
   // `performance.now()` when the last complete reading began.
@@ -114,10 +114,10 @@ const createReader = () => {
     return false;
   };
   return { set, read, forget, readAt: () => readAt };
-};
+}
 
-// Resolves at the next call of `wake`, or after `ms`.
-const createPause = () => {
+/** Resolves at the next call of `wake`, or after `ms`. */
+function createPause() {
   let isWoken = false;
   let resume = (): void => {};
   return {
@@ -138,7 +138,7 @@ const createPause = () => {
       isWoken = false;
     },
   };
-};
+}
 
 interface Follower {
   /** Open a connection that follows the channel. */
@@ -152,7 +152,7 @@ interface Follower {
   readonly logger: Logger | undefined;
 }
 
-const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => void): Promise<void> => {
+async function followOnce({ subscribe, read, pause }: Follower, onRead: () => void): Promise<void> {
   const subscription = await subscribe();
   const renewAt = performance.now() + RENEW_MS;
   subscription.ended.addEventListener('abort', pause.wake);
@@ -165,9 +165,9 @@ const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => vo
   } finally {
     subscription.close();
   }
-};
+}
 
-const follow = async (follower: Follower): Promise<void> => {
+async function follow(follower: Follower): Promise<void> {
   const { forget, pause, mayContinue, logger } = follower;
   let failures = 0;
   const outage = createOutageLog(logger, {
@@ -190,7 +190,7 @@ const follow = async (follower: Follower): Promise<void> => {
       await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
     }
   }
-};
+}
 
 /**
  * Create the memory and start to fill it. Until it is filled `isAbsent` returns false.

@@ -8,16 +8,21 @@ import { CACHE_MS } from '../identity/participants.ts';
 import type { Role } from '../ports/roles.ts';
 import type { ParticipantStore, StoredParticipant } from '../ports/state.ts';
 
-// The instant $n from which on every node remembers the envelopes of a participant who gets the role OPTOUT now.
-const optOutSince = (now: string): string => `opt_out_since =
+/** The instant $n from which on every node remembers the envelopes of a participant who gets the role OPTOUT now. */
+function optOutSince(now: string): string {
+  return `opt_out_since =
     CASE WHEN 'OPTOUT' = ANY(tessera_participants.roles) THEN tessera_participants.opt_out_since ELSE ${now}::bigint + ${CACHE_MS} END`;
+}
 
-// The list of former secrets after a change, which adds the replaced one, unless it is the same.
-const formerSecrets = (replaced: string, given: string): string =>
-  `array_remove(array_append(tessera_participants.former_secrets, ${replaced}::text), ${given}::text)`;
+/** The list of former secrets after a change, which adds the replaced one, unless it is the same. */
+function formerSecrets(replaced: string, given: string): string {
+  return `array_remove(array_append(tessera_participants.former_secrets, ${replaced}::text), ${given}::text)`;
+}
 
-// Changes a stored participant, unless it has been revoked, was put with the same options before, must be kept ($7), or had this
-// client secret ($8) before the stored one ($9): such options are older than the database. A new row has no xmax.
+/**
+ * Changes a stored participant, unless it has been revoked, was put with the same options before, must be kept ($7), or had this
+ * client secret ($8) before the stored one ($9): such options are older than the database. A new row has no xmax.
+ */
 const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at, opt_out_since)
   VALUES ($1, $2, $3, $4, $5, $6, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
@@ -61,53 +66,55 @@ type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) =>
 type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
 type HashSecret = (participant: StoredParticipant) => string;
 
-const changesOf = (
+function changesOf(
   database: Database,
   find: Find,
   seal: Seal,
   hashSecret: HashSecret,
-): Pick<ParticipantRows, 'add' | 'update'> => ({
-  add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
-    const sealed = await seal(keyHash, clientSecret);
-    const rows = await durableTransaction(database, ({ query }) =>
-      query(
-        `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at, opt_out_since)
+): Pick<ParticipantRows, 'add' | 'update'> {
+  return {
+    add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
+      const sealed = await seal(keyHash, clientSecret);
+      const rows = await durableTransaction(database, ({ query }) =>
+        query(
+          `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at, opt_out_since)
           VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
-        [keyHash, sealed, siteId, roles, now],
-      ),
-    );
-    return rows.length === 1;
-  },
-  update: (keyHash, now, change) =>
-    durableTransaction(database, async (queries) => {
-      // A second update waits for the first one and starts from its result.
-      const stored = await find(queries, keyHash, ' FOR UPDATE');
-      if (!stored) return undefined;
-      const changed = change(stored);
-      await queries.query(
-        `UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4,
+          [keyHash, sealed, siteId, roles, now],
+        ),
+      );
+      return rows.length === 1;
+    },
+    update: (keyHash, now, change) =>
+      durableTransaction(database, async (queries) => {
+        // A second update waits for the first one and starts from its result.
+        const stored = await find(queries, keyHash, ' FOR UPDATE');
+        if (!stored) return undefined;
+        const changed = change(stored);
+        await queries.query(
+          `UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4,
           ${optOutSince('$5')},
            former_secrets = ${formerSecrets('$6', '$7')} WHERE key_hash = $1`,
-        [
-          keyHash,
-          await seal(keyHash, changed.clientSecret),
-          changed.siteId,
-          changed.roles,
-          now,
-          hashSecret(stored),
-          hashSecret(changed),
-        ],
-      );
-      return changed;
-    }),
-});
+          [
+            keyHash,
+            await seal(keyHash, changed.clientSecret),
+            changed.siteId,
+            changed.roles,
+            now,
+            hashSecret(stored),
+            hashSecret(changed),
+          ],
+        );
+        return changed;
+      }),
+  };
+}
 
-// Those of these participants that `PUT` would change. `PUT` decides again, because another node may write meanwhile.
-const whatChanges = async (
+/** Those of these participants that `PUT` would change. `PUT` decides again, because another node may write meanwhile. */
+async function whatChanges(
   { query }: Pick<Queries, 'query'>,
   participants: readonly StoredParticipant[],
   hashSecret: HashSecret,
-): Promise<readonly StoredParticipant[]> => {
+): Promise<readonly StoredParticipant[]> {
   const rows = await query<{
     keyHash: string;
     optionsHash: string | null;
@@ -128,12 +135,11 @@ const whatChanges = async (
     const isFormer = found.formerSecrets.includes(hashSecret(participant));
     return !(keepStored || isSame || isFormer || found.revokedAt !== null);
   });
-};
+}
 
-// Writes the participants of the options.
-const putWith =
-  (database: Database, find: Find, seal: Seal, hashSecret: HashSecret): ParticipantRows['put'] =>
-  async (participants, now) => {
+/** Writes the participants of the options. */
+function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSecret): ParticipantRows['put'] {
+  return async (participants, now) => {
     const differing = await whatChanges(database, participants, hashSecret);
     // A start that changes nothing also succeeds on a database that is read-only after a failover.
     if (differing.length === 0) return [];
@@ -157,6 +163,7 @@ const putWith =
       return added;
     });
   };
+}
 
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {

@@ -24,7 +24,7 @@ import { readInt32, readInt64, writeInt32, writeInt64, zeroBytes } from './byte-
 
 const VERSION = 128;
 const OPERATOR_TYPE_SERVICE = 1;
-// Number of bytes before the sealed part of the token, before that of the master part, and before the raw ID in the site part.
+/** Number of bytes before the sealed part of the token, before that of the master part, and before the raw ID in the site part. */
 const TOKEN_HEAD = 6;
 const MASTER_HEAD = 33;
 const SITE_HEAD = 36;
@@ -57,7 +57,9 @@ export function diiTypeOfByte(byte: number): DiiType {
   return byte & 0x04 ? 'phone' : 'email';
 }
 
-const scopeOfByte = (byte: number): Scope => (byte & 0x10 ? 'EUID' : 'UID2');
+function scopeOfByte(byte: number): Scope {
+  return byte & 0x10 ? 'EUID' : 'UID2';
+}
 
 /** Seal an advertising token: 218 characters for a raw ID of 32 bytes. */
 export async function sealAdvertisingToken(
@@ -90,17 +92,18 @@ export interface OpenedAdvertisingToken extends AdvertisingToken {
   readonly siteKeyId: number;
 }
 
-const open = async (key: { readonly secret: Bytes } | undefined, sealed: Bytes): Promise<Bytes | undefined> =>
-  key && (await aesGcm.open(key.secret, sealed));
+async function open(key: { readonly secret: Bytes } | undefined, sealed: Bytes): Promise<Bytes | undefined> {
+  return key && (await aesGcm.open(key.secret, sealed));
+}
 
-const decodeToken = (text: string): Bytes | undefined => {
+function decodeToken(text: string): Bytes | undefined {
   if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
   try {
     return fromB64Url(text);
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Open an advertising token.

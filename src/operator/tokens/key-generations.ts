@@ -15,9 +15,9 @@ const DAY_MS = 86_400_000;
 export const ANNOUNCE_MS = DAY_MS;
 /** Lifetime of a sharing token, ms. Clients seal these tokens with the keys of their site. */
 export const SHARING_TOKEN_MS = 30 * DAY_MS;
-// Added before a generation is retired, to allow for clocks that differ.
+/** Added before a generation is retired, to allow for clocks that differ. */
 const RETIRE_MARGIN_MS = DAY_MS;
-// The first generation seals from a time before the start, so that clients whose clocks are behind may use it too.
+/** The first generation seals from a time before the start, so that clients whose clocks are behind may use it too. */
 const FIRST_AGE_MS = 3_600_000;
 
 /** Return the generations that open, ascending. */

@@ -6,8 +6,7 @@
  */
 
 import { TokenError } from '../../token/index.ts';
-import type { DeriveKey, Keys } from '../crypto/keys.ts';
-import { createKeys } from '../crypto/keys.ts';
+import { createKeys, type DeriveKey, type Keys } from '../crypto/keys.ts';
 import { createOutageLog, type Logger } from '../ports/logger.ts';
 import type { KeyStore, StoredGeneration } from '../ports/state.ts';
 import {
@@ -42,8 +41,9 @@ export interface KeyScheduleOptions {
   readonly logger?: Logger | undefined;
 }
 
-const longestOf = ({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpiresMs'>): number =>
-  Math.max(refreshExpiresMs, SHARING_TOKEN_MS);
+function longestOf({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpiresMs'>): number {
+  return Math.max(refreshExpiresMs, SHARING_TOKEN_MS);
+}
 
 /**
  * Store the first generations in an empty state. Otherwise, announce those up to `wanted` that are not stored.
@@ -82,9 +82,11 @@ interface Loaded {
   readonly dueAt: number;
 }
 
-// Returns a function that writes the changes that are due, and returns the resulting generations. A database that can be read but
-// not written must not stop the keys in force, so the change is tried again when the generations are next read.
-const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) => {
+/**
+ * Returns a function that writes the changes that are due, and returns the resulting generations. A database that can be read but
+ * not written must not stop the keys in force, so the change is tried again when the generations are next read.
+ */
+function createStepWriter({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) {
   const outage = createOutageLog(logger, {
     failure: 'keys: a scheduled change cannot be written',
     recovery: 'keys: scheduled changes are written again',
@@ -121,7 +123,7 @@ const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, lon
       return { list, dueAt: Number.POSITIVE_INFINITY };
     }
   };
-};
+}
 
 /** Create a schedule. The state must hold a generation: see {@link prepareGenerations}. */
 export function createKeySchedule(options: KeyScheduleOptions): KeySchedule {

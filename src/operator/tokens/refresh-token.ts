@@ -46,7 +46,9 @@ export interface RefreshToken {
   readonly responseKey: Bytes;
 }
 
-const scopeByte = (scope: Scope): number => typeByte(scope, 'email') & 0xf0;
+function scopeByte(scope: Scope): number {
+  return typeByte(scope, 'email') & 0xf0;
+}
 
 /** Seal a refresh token: 388 characters. */
 export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Promise<string> {

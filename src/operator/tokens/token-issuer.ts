@@ -12,8 +12,7 @@ import type { RawIds } from '../identity/raw-ids.ts';
 import type { OperatorSettings } from '../options/options.ts';
 import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
 import type { KeySchedule } from './key-schedule.ts';
-import type { RefreshToken } from './refresh-token.ts';
-import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
+import { openRefreshToken, type RefreshToken, sealRefreshToken } from './refresh-token.ts';
 
 /** The user and the site of a token set. */
 export interface TokenSubject {

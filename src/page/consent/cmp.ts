@@ -55,26 +55,24 @@ interface Connection {
 }
 
 /** Return what `read` returns, or undefined if it throws. */
-const attempt = <T>(read: () => T): T | undefined => {
+function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
     return undefined;
   }
-};
+}
 
 /** Connect to the CMP function of a window of the same origin. */
-const connectByCall = (
-  cmp: (...args: unknown[]) => void,
-  version: readonly number[],
-  receive: Receive,
-): Connection => ({
-  send: (command, parameter) => cmp(command, ...version, receive, parameter),
-  close: () => {},
-});
+function connectByCall(cmp: (...args: unknown[]) => void, version: readonly number[], receive: Receive): Connection {
+  return {
+    send: (command, parameter) => cmp(command, ...version, receive, parameter),
+    close: () => {},
+  };
+}
 
 /** Connect to the CMP of a window of another origin, by messages. */
-const connectByMessage = (frame: Window, api: string, version: readonly number[], receive: Receive): Connection => {
+function connectByMessage(frame: Window, api: string, version: readonly number[], receive: Receive): Connection {
   const callId = Math.random();
   const listener = ({ source, data }: MessageEvent) =>
     // Messages of other scripts can have any shape, so reading them can throw.
@@ -88,15 +86,15 @@ const connectByMessage = (frame: Window, api: string, version: readonly number[]
       frame.postMessage({ [`${api}Call`]: { command, version: version[0], parameter, callId } }, '*'),
     close: () => removeEventListener('message', listener),
   };
-};
+}
 
 /** Find the CMP, starting at `frame` and going up. Reading a window of another origin throws. */
-const connect = (
+function connect(
   frame: Window & Record<string, unknown>,
   api: string,
   version: readonly number[],
   receive: Receive,
-): Connection | undefined => {
+): Connection | undefined {
   const cmp = attempt(() => frame[api]);
   if (typeof cmp === 'function') return connectByCall(cmp as never, version, receive);
   // In the page's own window only the function will do: a CMP that loads later would not receive the message.
@@ -105,7 +103,7 @@ const connect = (
   // A page may have a variable named `parent`. It may be a window without a CMP or, in the topmost window, the window itself.
   const parent = attempt(() => frame.parent as never);
   return parent && parent !== frame ? connect(parent, api, version, receive) : undefined;
-};
+}
 
 /**
  * Create a gate that listens to a CMP, as soon as there is one.

@@ -83,5 +83,6 @@ function warnOf(i: number, answer: unknown, thrown: readonly unknown[]): void {
   console.warn(`[tessera] allOf: gate ${i + 1}: ${what}; this counts as a refusal`, ...thrown);
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as PromiseLike<unknown> | undefined)?.then === 'function';
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined)?.then === 'function';
+}

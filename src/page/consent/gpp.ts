@@ -42,14 +42,20 @@ const NONE = -1;
 /** After `us`, the API prefixes of the sections from ID 7 on. */
 const US_PREFIXES = 'nat ca va co ut ct fl mt or tx de ia ne nh nj tn mn md in ky ri'.split(' ');
 
-const fieldsOf = (section: unknown): Fields => Object.assign({}, ...[section].flat());
+function fieldsOf(section: unknown): Fields {
+  return Object.assign({}, ...[section].flat());
+}
 
-const flagsByIndex = (list: readonly unknown[] = []): Flags =>
-  Object.fromEntries(list.map((value, index) => [index + 1, value]));
-const flagsById = (ids: readonly number[] = []): Flags => Object.fromEntries(ids.map((id) => [id, true]));
+function flagsByIndex(list: readonly unknown[] = []): Flags {
+  return Object.fromEntries(list.map((value, index) => [index + 1, value]));
+}
+
+function flagsById(ids: readonly number[] = []): Flags {
+  return Object.fromEntries(ids.map((id) => [id, true]));
+}
 
 /** Convert section 2 to the shape of `TCData`. */
-const euChoicesOf = (section: EuSection): EuChoices => {
+function euChoicesOf(section: EuSection): EuChoices {
   const restrictions: Record<number, Record<number, number>> = {};
   for (const { key, type, ids } of section.PublisherRestrictions ?? []) {
     for (const id of ids) (restrictions[key] ??= {})[id] = type;
@@ -67,32 +73,33 @@ const euChoicesOf = (section: EuSection): EuChoices => {
     publisher: { restrictions },
     isServiceSpecific: section.IsServiceSpecific,
   };
-};
+}
 
 /**
  * Whether a field of a US section refuses. Fields of choices hold 0 (not applicable), 1 (opted out, or no consent) or 2 (did not
  * opt out, or consent), or a list of these. Fields of notices hold 0, 1 (given) or 2 (not given): a user who was not notified of
  * a choice has not made it. `Gpc` is Global Privacy Control.
  */
-const isRefusal = ([name, value]: [string, unknown]): boolean => {
+function isRefusal([name, value]: [string, unknown]): boolean {
   const isChoice = /OptOut$|Consents?$|^SensitiveDataProcessing$|^Gpc$/.test(name);
   const allowed: unknown[] = isChoice ? [0, 2, false] : [0, 1];
   return (isChoice || /Notice$/.test(name)) && ![value].flat().every((item) => allowed.includes(item));
-};
+}
 
 /** Whether a CMP reports the US section with this ID, and in it the opt-outs that every such section has. */
-const hasUsSection = (id: number, sections: Fields): boolean => {
+function hasUsSection(id: number, sections: Fields): boolean {
   const prefix = `us${US_PREFIXES[id - 7]}`;
   // Before GPP 1.1, the prefixes ended with the version.
   const fields = fieldsOf(sections[prefix] ?? sections[`${prefix}v1`]);
   return 'SaleOptOut' in fields && (id === CALIFORNIA ? 'SharingOptOut' : 'TargetedAdvertisingOptOut') in fields;
-};
+}
 
 /** Whether any US section refuses, even one that does not apply. `uspv1` has another format, which is not read here. */
-const hasUsRefusal = (sections: Fields): boolean =>
-  Object.entries(sections).some(
+function hasUsRefusal(sections: Fields): boolean {
+  return Object.entries(sections).some(
     ([prefix, section]) => /^us[^p]/.test(prefix) && Object.entries(fieldsOf(section)).some(isRefusal),
   );
+}
 
 /**
  * Create a gate from the GPP API, `__gpp`.

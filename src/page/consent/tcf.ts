@@ -42,15 +42,17 @@ const TCF_2_FROM = Date.UTC(2019, 7);
 const DISCLOSURE_REQUIRED_FROM = Date.UTC(2026, 1, 28);
 
 /** Tell whether a value is a TC string of version 2. It starts with `C`, which encodes the version. */
-const isTcString = (value: unknown): value is string => typeof value === 'string' && /^C[\w-]{7}/.test(value);
+function isTcString(value: unknown): value is string {
+  return typeof value === 'string' && /^C[\w-]{7}/.test(value);
+}
 
 /** Read the time of creation from a TC string, in ms: after 6 bits of version, 36 bits of deciseconds. */
-const createdAtOf = (tcString: string): number => {
+function createdAtOf(tcString: string): number {
   const bytes = atob(tcString.slice(0, 8).replace(/-/g, '+').replace(/_/g, '/'));
   const bits = [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0);
   // The remainder, part of the next field, is less than a decisecond.
   return ((bits / 64) % 2 ** 36) * 100;
-};
+}
 
 /**
  * Decide by the user's choices under GDPR.

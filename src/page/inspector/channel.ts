@@ -18,11 +18,25 @@ const ACTIONS = { refresh: 1, provide: 1, expire: 1, setTokens: 1, signIn: 1 } s
 /** The latest instant that `Date` can write. A later one would make the report throw. */
 const MAX_DATE = 8.64e15;
 
-const isTime = (value: unknown) => typeof value === 'number' && Math.abs(value) <= MAX_DATE;
-const isOptional = (value: unknown, check: (value: unknown) => boolean) => value === undefined || check(value);
-const isText = (value: unknown) => typeof value === 'string' && toText(value) === value;
-const isKey = (value: unknown) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
-const isIn = (list: object) => (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
+function isTime(value: unknown) {
+  return typeof value === 'number' && Math.abs(value) <= MAX_DATE;
+}
+
+function isOptional(value: unknown, check: (value: unknown) => boolean) {
+  return value === undefined || check(value);
+}
+
+function isText(value: unknown) {
+  return typeof value === 'string' && toText(value) === value;
+}
+
+function isKey(value: unknown) {
+  return typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
+}
+
+function isIn(list: object) {
+  return (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
+}
 
 /**
  * Convert `text` to a form that other tabs accept: letters and digits of any script, space and `_.:/'-`, at most 40 characters.

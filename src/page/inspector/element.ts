@@ -48,7 +48,7 @@ function ownLane(tab: string, label: string, watched: ReturnType<typeof watchSes
   };
 }
 
-// Servers that render pages import this file too.
+/** Servers that render pages import this file too. */
 const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
 
 class TesseraInspector extends Base implements InspectorElement {

@@ -61,15 +61,17 @@ export interface Inspector {
 }
 
 /** Describe an error by code and status: its message and its cause may quote anything. */
-const describe = (error: { code: string; status?: number | undefined } | undefined) =>
-  error && [error.code, error.status].filter(Boolean).join(' ');
+function describe(error: { code: string; status?: number | undefined } | undefined) {
+  return error && [error.code, error.status].filter(Boolean).join(' ');
+}
 
 /** Describe `state.next`: action, time left and reason. */
-const describeNext = (next: NextStep | undefined, now: number) =>
-  next && `${next.action}${next.at === undefined ? '' : ` in ${next.at - now} ms`}: ${next.reason}`;
+function describeNext(next: NextStep | undefined, now: number) {
+  return next && `${next.action}${next.at === undefined ? '' : ` in ${next.at - now} ms`}: ${next.reason}`;
+}
 
 /** Keep the last `keep` events, and count all of them. */
-const createEventLog = (keep: number, now: () => number) => {
+function createEventLog(keep: number, now: () => number) {
   const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
   const counts: Record<string, number> = {};
   return {
@@ -83,15 +85,17 @@ const createEventLog = (keep: number, now: () => number) => {
       events: events.map(({ at, event, detail }) => ({ msAgo: now() - at, event, detail })),
     }),
   };
-};
+}
 
-export const pageFeatures = (): Report['page'] => ({
-  secure: globalThis.isSecureContext === true,
-  // Like `session/read-document.ts`, which is not imported so that this entry stays one file.
-  visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
-  locks: Boolean(globalThis.navigator?.locks),
-  webCrypto: Boolean(globalThis.crypto?.subtle),
-});
+export function pageFeatures(): Report['page'] {
+  return {
+    secure: globalThis.isSecureContext === true,
+    // Like `session/read-document.ts`, which is not imported so that this entry stays one file.
+    visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
+    locks: Boolean(globalThis.navigator?.locks),
+    webCrypto: Boolean(globalThis.crypto?.subtle),
+  };
+}
 
 /**
  * Watch a session, for debugging. It changes nothing, although reading the state makes the session compare its set with the clock.

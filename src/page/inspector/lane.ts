@@ -5,13 +5,15 @@ import { HEAD, LANE, nameOf, type Scale, type Shape, widthOf } from './shapes.ts
 
 type Label = readonly [name: string, at: number, text: string];
 
-/** The order in which labels are placed: user actions first, then failures, then the rest; within each group the newest first. */
-const priorityOf = ([name]: Label) => ['label strong', 'label bad', 'label'].indexOf(name);
+/** The names of labels in the order in which they are placed: user actions, failures, the rest; the newest first within each. */
+const PRIORITIES = ['label strong', 'label bad', 'label'];
 
 /** Place labels on one line, centred at their instants; omit those that would overlap. */
 function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
   const taken: [left: number, right: number][] = [];
-  const ordered = [...labels].sort((one, other) => priorityOf(one) - priorityOf(other) || other[1] - one[1]);
+  const ordered = PRIORITIES.flatMap((priority) =>
+    labels.filter(([name]) => name === priority).sort((one, other) => other[1] - one[1]),
+  );
   return ordered.flatMap(([name, at, text]) => {
     const left = Math.max(0, Math.min(at - widthOf(text) / 2, width - widthOf(text)));
     const right = left + widthOf(text);
@@ -86,8 +88,9 @@ function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: L
   return shapes;
 }
 
-const circle = (x: number, y: number, radius: number) =>
-  `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+function circle(x: number, y: number, radius: number) {
+  return `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+}
 
 /** A disc is an answer, a cross a failure, a ring an attempt that brought nothing. The length is the latency. */
 function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {

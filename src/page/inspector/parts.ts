@@ -16,33 +16,43 @@ function withAttributes<E extends Element>(element: E, attributes: Attributes, p
   return element;
 }
 
-const html = (tag: string, attributes: Attributes = {}, ...parts: (Node | string)[]) =>
-  withAttributes(document.createElement(tag), attributes, parts);
+function html(tag: string, attributes: Attributes = {}, ...parts: (Node | string)[]) {
+  return withAttributes(document.createElement(tag), attributes, parts);
+}
 
-const svg = (tag: string, attributes: Attributes, ...parts: Node[]) =>
-  withAttributes(document.createElementNS(SVG, tag), attributes, parts);
+function svg(tag: string, attributes: Attributes, ...parts: Node[]) {
+  return withAttributes(document.createElementNS(SVG, tag), attributes, parts);
+}
 
-const button = (action: string, text: string, more: Attributes = {}) =>
-  html('button', { 'data-do': action, ...more }, text);
+function button(action: string, text: string, more: Attributes = {}) {
+  return html('button', { 'data-do': action, ...more }, text);
+}
 
-const bar = (name: string, height: number): Element =>
-  svg('rect', { class: name, x: '0', y: `${7 - height / 2}`, width: '24', height: `${height}`, rx: '3' });
-const path = (name: string, d: string): Element => svg('path', { class: name, d });
+function bar(name: string, height: number): Element {
+  return svg('rect', { class: name, x: '0', y: `${7 - height / 2}`, width: '24', height: `${height}`, rx: '3' });
+}
+
+function path(name: string, d: string): Element {
+  return svg('path', { class: name, d });
+}
+
 const CIRCLE = 'M7 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z';
 const RING = 'M8.5 7a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z';
 
-const legend = (): [samples: Element[], text: string][] => [
-  [[bar('fresh', 10)], 'in force'],
-  [[bar('due', 10)], 'due for a refresh'],
-  [[path('refreshable', 'M0 7h22'), path('ends', 'M23 2v10')], 'refresh token, and its end'],
-  [[path('attempt token', CIRCLE)], 'answered'],
-  [[path('attempt none', RING)], 'left to another tab, or nothing new'],
-  [[path('attempt failed', 'M7 2l10 10m0 -10l-10 10')], 'failed'],
-  [[path('planned', CIRCLE)], 'planned'],
-  [[bar('wait', 4)], 'waiting'],
-  [[path('mark', 'M12 0l7 7l-7 7l-7 -7z')], 'event'],
-  [[bar('outage', 14)], 'outage'],
-];
+function legend(): [samples: Element[], text: string][] {
+  return [
+    [[bar('fresh', 10)], 'in force'],
+    [[bar('due', 10)], 'due for a refresh'],
+    [[path('refreshable', 'M0 7h22'), path('ends', 'M23 2v10')], 'refresh token, and its end'],
+    [[path('attempt token', CIRCLE)], 'answered'],
+    [[path('attempt none', RING)], 'left to another tab, or nothing new'],
+    [[path('attempt failed', 'M7 2l10 10m0 -10l-10 10')], 'failed'],
+    [[path('planned', CIRCLE)], 'planned'],
+    [[bar('wait', 4)], 'waiting'],
+    [[path('mark', 'M12 0l7 7l-7 7l-7 -7z')], 'event'],
+    [[bar('outage', 14)], 'outage'],
+  ];
+}
 
 const FIGURE_LABEL =
   'Timeline. Arrow keys move it, plus and minus zoom, Space pauses; the list below says the same in words.';

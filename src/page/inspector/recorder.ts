@@ -51,7 +51,9 @@ function add<E extends Entry>(log: Log, kind: E['kind'], fields: Fields<E>): Log
   return { ...log, lastId: id, entries: [...log.entries, { kind, id, ...fields } as unknown as Entry] };
 }
 
-const mark = (log: Log, at: number, name: MarkName, detail: string) => add<Mark>(log, 'mark', { at, name, detail });
+function mark(log: Log, at: number, name: MarkName, detail: string) {
+  return add<Mark>(log, 'mark', { at, name, detail });
+}
 
 /** The last entry of a kind, if it is still open. */
 function openOf<K extends Entry['kind']>(log: Log, kind: K): Extract<Entry, { kind: K }> | undefined {
@@ -64,10 +66,13 @@ function change(log: Log, entry: Entry | undefined, fields: Partial<Generation> 
   return entry ? { ...log, entries: log.entries.map(changed) } : log;
 }
 
-const keyOf = ({ refreshAt, expiresAt, endsAt }: Seen) =>
-  expiresAt === undefined ? '' : `${refreshAt}/${expiresAt}/${endsAt}`;
+function keyOf({ refreshAt, expiresAt, endsAt }: Seen) {
+  return expiresAt === undefined ? '' : `${refreshAt}/${expiresAt}/${endsAt}`;
+}
 
-const failureText = ({ code, status }: NonNullable<Seen['failure']>) => (status ? `${code} ${status}` : code);
+function failureText({ code, status }: NonNullable<Seen['failure']>) {
+  return status ? `${code} ${status}` : code;
+}
 
 function observeState(before: Log, at: number, state: Seen): Log {
   const { seen } = before;
@@ -103,11 +108,10 @@ function observeGeneration(log: Log, at: number, state: Seen): Log {
   return next;
 }
 
-const isTrying = ({ next }: Seen) => next?.reason === 'in_progress';
-
 /** An attempt writes to the store while it runs. The state then reports the store, but the attempt continues. */
-const isOver = ({ action }: Attempt, { next }: Seen) =>
-  next?.reason !== 'storage' && (next?.reason !== 'in_progress' || next.action !== action);
+function isOver({ action }: Attempt, { next }: Seen) {
+  return next?.reason !== 'storage' && (next?.reason !== 'in_progress' || next.action !== action);
+}
 
 function observeAttempt(log: Log, at: number, state: Seen): Log {
   let next = log;
@@ -122,10 +126,10 @@ function observeAttempt(log: Log, at: number, state: Seen): Log {
     });
     next = observeOutage({ ...next, attemptFrom: undefined }, open.at, at, outcome, state);
   }
-  if (!isTrying(state) || openOf(next, 'attempt')) return next;
+  if (state.next?.reason !== 'in_progress' || openOf(next, 'attempt')) return next;
   // The state before the attempt may not have been observed.
   const from = next.seen ?? state;
-  const attempt = { at: Math.min(state.next?.at ?? at, at), action: state.next!.action };
+  const attempt = { at: Math.min(state.next.at ?? at, at), action: state.next.action };
   return { ...add<Attempt>(next, 'attempt', attempt), attemptFrom: from };
 }
 
@@ -140,8 +144,9 @@ function outcomeOf(from: Seen, state: Seen, action: Attempt['action']): Outcome 
 }
 
 /** Tell whether a failure means that the network or the service is down; a refusal does not. */
-const isOutage = ({ code, status = 500 }: NonNullable<Seen['failure']>) =>
-  ['network', 'timeout', 'http_status'].includes(code) && (status >= 500 || [408, 425, 429].includes(status));
+function isOutage({ code, status = 500 }: NonNullable<Seen['failure']>) {
+  return ['network', 'timeout', 'http_status'].includes(code) && (status >= 500 || [408, 425, 429].includes(status));
+}
 
 function observeOutage(log: Log, startedAt: number, at: number, outcome: Outcome, { failure }: Seen): Log {
   const open = openOf(log, 'outage');

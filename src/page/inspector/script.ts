@@ -19,6 +19,6 @@ function show({ session }: Tessera): void {
 }
 
 defineInspector();
-// Before the runtime has loaded, the global is a queue of calls.
+/** Before the runtime has loaded, the global is a queue of calls. */
 const tessera = ownGlobal('tessera') ?? (window.tessera = []);
 tessera.push(show);

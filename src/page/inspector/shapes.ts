@@ -52,7 +52,9 @@ const CHARACTER = 6.1;
 /** Instant, epoch ms -> CSS px from the left edge; at most slightly outside the figure. */
 export type Scale = (at: number) => number;
 
-export const widthOf = (text: string) => text.length * CHARACTER;
+export function widthOf(text: string) {
+  return text.length * CHARACTER;
+}
 
 /** The time of day, with seconds if ticks are less than a minute apart, and the date if they are a day apart. */
 export function timeText(at: number, stepMs: number): string {
@@ -64,4 +66,6 @@ export function timeText(at: number, stepMs: number): string {
 }
 
 /** The name of a lane; the first one is this tab's. */
-export const nameOf = ({ tab, label }: Lane, index: number) => label || (index === 0 ? 'This tab' : `Tab ${tab}`);
+export function nameOf({ tab, label }: Lane, index: number) {
+  return label || (index === 0 ? 'This tab' : `Tab ${tab}`);
+}

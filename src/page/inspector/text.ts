@@ -8,7 +8,9 @@
 import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
 import { timeText } from './shapes.ts';
 
-const seconds = (ms: number) => (ms < 10_000 ? `${Math.round(ms)} ms` : durationText(ms));
+function seconds(ms: number) {
+  return ms < 10_000 ? `${Math.round(ms)} ms` : durationText(ms);
+}
 
 /** `8 s`, `2 min 30 s`, `3 h`, `1 d 4 h`. */
 export function durationText(ms: number): string {

@@ -33,35 +33,36 @@ const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu
 const RECORD_WAIT_MS = 250;
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
-const isSettled = (state: State): state is Started =>
-  state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+function isSettled(state: State): state is Started {
+  return state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+}
 
 /**
  * Keep a claim in its places, or nothing.
  *
  * @param ownsCookie  default: in cookie mode, and after an opt-out. Otherwise the cookie is a server's, neither read nor erased.
  */
-const keep = (
+function keep(
   { places, options }: DropIn,
   claim: Claim | undefined,
   ownsCookie = options.useCookie || claim?.answer === 'optout',
-): void => {
+): void {
   const { useCookie, cookieDomain } = options;
   const value = claim && wireOf(claim);
   // A cookie with a domain is shared with other hosts, so a logout is marked there too.
   const isShared = useCookie && (claim?.answer !== 'logout' || cookieDomain);
   const isLocal = !useCookie || (claim && isMark(claim));
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
-};
+}
 
 /** Store the page's action in the places before it is recorded: the page may be closed before the database responds. */
-const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void => {
+function keepAct(dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void {
   const actAt = records.expectAct((answer as Partial<TokenSet>).refreshToken);
   keep(dropIn, { answer, actAt }, ownsCookie);
-};
+}
 
 /** Apply to the session what its record does not contain yet. Apply everything at once, so that no logout comes in between. */
-const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
+function follow(dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean {
   const { considered } = dropIn;
   const toFollow = claimsToFollow(choose(claims), records.view(), considered);
   for (const claim of toFollow) {
@@ -72,7 +73,7 @@ const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly 
     void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim) as TokenAnswer));
   }
   return toFollow.length > 0;
-};
+}
 
 /**
  * Adopt what a server, another host or another tab has put into the places, if it is newer than the record.
@@ -85,7 +86,7 @@ export function followPlaces(dropIn: DropIn): boolean {
 }
 
 /** Emit what has changed since the last time. */
-const announce = (dropIn: DropIn, state: Started): void => {
+function announce(dropIn: DropIn, state: Started): void {
   const { reported: before, callbacks } = dropIn;
   const { isInvalid, session } = state;
   const now = knownNow(dropIn);
@@ -100,7 +101,7 @@ const announce = (dropIn: DropIn, state: Started): void => {
   if (isInvalid || events.length > 0)
     callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(before, now), now.token);
   for (const event of events) callbacks.emit(event, identity);
-};
+}
 
 /** The session or the options may have changed: update the places and emit events. */
 export function update(dropIn: DropIn): void {

@@ -15,7 +15,7 @@ import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
 
-const checkOptions = (given: InitOptions): void => {
+function checkOptions(given: InitOptions): void {
   const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = ownMembers<InitOptions>(given);
   const fault =
     typeFault('init', 'object', given) ||
@@ -24,14 +24,14 @@ const checkOptions = (given: InitOptions): void => {
   if (fault) throw new TypeError(fault);
   if (period < SHORTEST_RETRY_MS)
     throw new RangeError(expectedGot('refreshRetryPeriod', `${SHORTEST_RETRY_MS} or more`, period));
-};
+}
 
 /**
  * Start, or continue, with these options added to `base`.
  *
  * @returns the options, without identity and callback.
  */
-const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
+function init(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions {
   checkOptions(given);
   const { identity, callback, ...more } = ownMembers<InitOptions>(given);
   const { state, options: before, reported, callbacks } = dropIn;
@@ -50,12 +50,14 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
-};
+}
 
-const refuse = (): Promise<never> => Promise.reject(new TypeError('generate on your server, then call setIdentity'));
+function refuse(): Promise<never> {
+  return Promise.reject(new TypeError('generate on your server, then call setIdentity'));
+}
 
 /** Create the methods of the global. */
-const createMethods = (dropIn: DropIn): Uid2 => {
+function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
   /** Look at the places first: a server may have set the cookie. */
@@ -107,20 +109,22 @@ const createMethods = (dropIn: DropIn): Uid2 => {
     setIdentityFromPhone: refuse,
     setIdentityFromPhoneHash: refuse,
   };
-};
+}
 
-const doNothing = (): void => {};
+function doNothing(): void {}
 
 /** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
-const createMethodsOnServer = (product: Product): Uid2 => ({
-  ...createMethods(createDropIn(product, [])),
-  callbacks: [],
-  init: doNothing,
-  setIdentity: doNothing,
-  disconnect: doNothing,
-});
+function createMethodsOnServer(product: Product): Uid2 {
+  return {
+    ...createMethods(createDropIn(product, [])),
+    callbacks: [],
+    init: doNothing,
+    setIdentity: doNothing,
+    disconnect: doNothing,
+  };
+}
 
-const createDropIn = (product: Product, list: Callback[]): DropIn => {
+function createDropIn(product: Product, list: Callback[]): DropIn {
   let endFirstRead!: () => void;
   const firstRead = new Promise<void>((resolve) => {
     endFirstRead = resolve;
@@ -141,7 +145,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
     endFirstRead,
   };
   return dropIn;
-};
+}
 
 /**
  * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with

@@ -40,25 +40,28 @@ export function tryTo<T>(work: () => T): T | undefined {
 }
 
 /** Parse what is in local storage. */
-const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage.getItem(key)!));
+function parseLocal(key: string): unknown {
+  return tryTo(() => JSON.parse(localStorage.getItem(key)!));
+}
 
 /**
  * Write a value, or remove it. If it cannot be written, erase the former value, which may belong to another user.
  *
  * @param names  the members to keep; default: all.
  */
-const writeLocal = (key: string, value: unknown, names?: string[]): void => {
+function writeLocal(key: string, value: unknown, names?: string[]): void {
   tryTo(() => {
     const text = JSON.stringify(value, names) ?? null;
     if (text && text !== localStorage.getItem(key)) tryTo(() => localStorage.setItem(key, text));
     // A script of the page may have replaced `setItem`, so read the value back instead of relying on an exception.
     if (text !== localStorage.getItem(key)) localStorage.removeItem(key);
   });
-};
+}
 
 /** The attributes that distinguish cookies of the same name. */
-const attributesOf = ({ cookieDomain, cookiePath }: CookieOptions): string =>
-  `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
+function attributesOf({ cookieDomain, cookiePath }: CookieOptions): string {
+  return `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
+}
 
 /** The places of one product. */
 export interface Places {

@@ -75,7 +75,9 @@ export interface Choice {
 }
 
 /** When the set of a claim expires; NaN for a tombstone. */
-const expiryOf = ({ answer }: Claim): number => Number((answer as TokenSet).expiresAt);
+function expiryOf({ answer }: Claim): number {
+  return Number((answer as TokenSet).expiresAt);
+}
 
 /** Choose the claims that win. */
 export function choose(claims: readonly Claim[]): Choice {

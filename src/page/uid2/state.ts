@@ -53,11 +53,11 @@ export function isStarted(state: State): state is Started {
 }
 
 /** The choice while the session's record is not known. If the record is read again later, another tab's tombstone counts too. */
-const choiceNow = (dropIn: DropIn): Choice => {
+function choiceNow(dropIn: DropIn): Choice {
   const { state } = dropIn;
   const places = state.name === 'reading' ? [] : readClaims(dropIn);
   return choose(isStarted(state) ? [...places, ...state.claims] : places);
-};
+}
 
 /** Describe what the page may know now. */
 export function knownNow(dropIn: DropIn): Known {

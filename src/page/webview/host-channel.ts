@@ -49,16 +49,16 @@ const REPEAT_MS = 250;
  * reading throws, there is no host. `webkit` need not be an own property: it belongs to the engine, and an element in its place
  * has no message handlers.
  */
-const readPort = <T>(name: string, read: (found: T) => Port | undefined): Port | undefined => {
+function readPort<T>(name: string, read: (found: T) => Port | undefined): Port | undefined {
   try {
     return name === 'webkit' || Object.hasOwn(window, name) ? read(Reflect.get(window, name)) : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
 /** Find the host's object, and listen to it if messages arrive through it; undefined while there is none. */
-const findHost = (channel: string, hear: Listener): Host | undefined => {
+function findHost(channel: string, hear: Listener): Host | undefined {
   const plugin = readPort<{ Plugins?: Ports }>('Capacitor', ({ Plugins }) => Plugins?.[channel]);
   const handler = readPort<{ messageHandlers?: Ports }>('webkit', (webkit) => webkit.messageHandlers?.[channel]);
   const listener = readPort<Port>(channel, (port) => port);
@@ -77,10 +77,10 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
       },
     }
   );
-};
+}
 
 /** Parse a message, of version 1 or another; undefined for anything that is not in this envelope. */
-const parseMessage = (text: unknown): Message | undefined => {
+function parseMessage(text: unknown): Message | undefined {
   try {
     const message = JSON.parse(text as string) as Message;
     // This throws if the message is nested too deeply: such a message can be parsed, but not written again.
@@ -89,10 +89,10 @@ const parseMessage = (text: unknown): Message | undefined => {
   } catch {
     return undefined; // another script's message
   }
-};
+}
 
 /** Keep requests until they are answered, and repeat them until they have waited for `timeoutMs`. */
-const createRequests = (timeoutMs: number, send: (type: string, id: string) => void) => {
+function createRequests(timeoutMs: number, send: (type: string, id: string) => void) {
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
@@ -116,7 +116,7 @@ const createRequests = (timeoutMs: number, send: (type: string, id: string) => v
         ask();
       }),
   };
-};
+}
 
 /** The options of a channel. */
 interface ChannelOptions {
@@ -131,7 +131,7 @@ interface ChannelOptions {
 }
 
 /** Create a channel and listen. The host may appear later, or never. */
-export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOptions) => {
+export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOptions) {
   let isClosed = false;
   let host: Host | undefined;
 
@@ -180,4 +180,4 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
       host?.leave();
     },
   };
-};
+}

@@ -10,7 +10,9 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 }
 
 /** Reduce a name to its letters and digits, in lower case. */
-export const lettersOf = (name: string): string => name.replace(/\W|_/g, '').toLowerCase();
+export function lettersOf(name: string): string {
+  return name.replace(/\W|_/g, '').toLowerCase();
+}
 
 /** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or a longer form of it. */
 function isNear(name: string, known: string): boolean {

@@ -29,11 +29,11 @@ interface ProcessMetrics {
   text(): Promise<MetricsText>;
 }
 
-// How many ended processes are kept separately before they are added up.
+/** How many ended processes are kept separately before they are added up. */
 const MAX_ENDED = 16;
 
-// Without a process.
-const createProcessMetrics = (): ProcessMetrics => {
+/** Without a process. */
+function createProcessMetrics(): ProcessMetrics {
   const running = new Map<number, Snapshot>();
   let ended: readonly Snapshot[] = [];
   return {
@@ -54,7 +54,7 @@ const createProcessMetrics = (): ProcessMetrics => {
       return { text: await all.metrics(), contentType: all.contentType };
     },
   };
-};
+}
 
 const SNAPSHOT_TIMEOUT_MS = 2000;
 

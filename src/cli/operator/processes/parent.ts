@@ -26,23 +26,26 @@ const STABLE_MS = 60_000;
 /** Longer than a process needs to close its connections, ms. */
 const STOP_TIMEOUT_MS = 20_000;
 
-const stop = async (worker: Worker, collect: Collector): Promise<void> => {
+async function stop(worker: Worker, collect: Collector): Promise<void> {
   const ended = exitOf(worker);
   await collect.ask(worker);
   sendTo(worker, { type: 'stop' });
   const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(timer);
-};
+}
 
-// The process has already printed the cause. Its exit code 2 means wrong options, which is a RangeError here.
-const startError = (reason: string): Error =>
-  new (reason === 'exit code 2' ? RangeError : Error)(`a process could not start (${reason})`);
+/** The process has already printed the cause. Its exit code 2 means wrong options, which is a RangeError here. */
+function startError(reason: string): Error {
+  return new (reason === 'exit code 2' ? RangeError : Error)(`a process could not start (${reason})`);
+}
 
-const nextBackOff = (ms: number): number => Math.min(2 * ms, MAX_BACK_OFF_MS);
+function nextBackOff(ms: number): number {
+  return Math.min(2 * ms, MAX_BACK_OFF_MS);
+}
 
-// The common state of the functions of a group.
-const createGroupState = (options: GroupOptions) => {
+/** The common state of the functions of a group. */
+function createGroupState(options: GroupOptions) {
   const serving = new Set<Worker>();
   const controller = new AbortController();
   const { signal: stopping } = controller;
@@ -58,10 +61,11 @@ const createGroupState = (options: GroupOptions) => {
     collect,
     ...createStarter(options, collect, () => stopping.aborted),
   };
-};
+}
+
 type GroupState = ReturnType<typeof createGroupState>;
 
-const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> => {
+async function startAgain({ stopping, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> {
   for (let waitMs = firstWaitMs; ; waitMs = nextBackOff(waitMs)) {
     // The pause would keep the process alive after the group has stopped.
     await sleep(waitMs, stopping).catch(() => {});
@@ -70,10 +74,10 @@ const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: num
     if ('worker' in next) return next.worker;
     log.error(next, 'a process could not start');
   }
-};
+}
 
-// Keeps one process running, starting with `first`.
-const keep = async (group: GroupState, first?: Worker): Promise<void> => {
+/** Keeps one process running, starting with `first`. */
+async function keep(group: GroupState, first?: Worker): Promise<void> {
   const { stopping, serving, replaced, log } = group;
   let backOffMs = FIRST_BACK_OFF_MS;
   let worker = first ?? (await startAgain(group, backOffMs));
@@ -86,10 +90,10 @@ const keep = async (group: GroupState, first?: Worker): Promise<void> => {
     backOffMs = performance.now() - startedAt >= STABLE_MS ? FIRST_BACK_OFF_MS : nextBackOff(backOffMs);
     log.error({ reason, inMs: backOffMs }, 'a process has ended and is started again');
   }
-};
+}
 
-// Returns why no other process could replace it.
-const replace = async (group: GroupState, worker: Worker): Promise<{ reason: string } | undefined> => {
+/** Returns why no other process could replace it. */
+async function replace(group: GroupState, worker: Worker): Promise<{ reason: string } | undefined> {
   const { serving, replaced, collect, start } = group;
   // From now on, `keep` starts no other process if this one ends.
   replaced.add(worker);
@@ -102,10 +106,10 @@ const replace = async (group: GroupState, worker: Worker): Promise<{ reason: str
   void keep(group, next.worker);
   await stop(worker, collect);
   return undefined;
-};
+}
 
 /** Create the group of processes. */
-const createGroup = (options: GroupOptions) => {
+function createGroup(options: GroupOptions) {
   const group = createGroupState(options);
   const { stopping, serving, running, log, collect, start } = group;
   return {
@@ -138,15 +142,15 @@ const createGroup = (options: GroupOptions) => {
       await Promise.all([...running].map((worker) => stop(worker, collect)));
     },
   };
-};
+}
 
-const openMetricsPort = async (
+async function openMetricsPort(
   { metricsPort, host = '127.0.0.1' }: OperatorSettings,
   collect: Collector,
-): Promise<Listening | undefined> => {
+): Promise<Listening | undefined> {
   if (metricsPort === undefined) return undefined;
   return openPort('--metrics-port', { fetch: createMetricsHandler(collect.text) }, { port: metricsPort, host });
-};
+}
 
 /**
  * Run `count` processes until a signal stops this one.

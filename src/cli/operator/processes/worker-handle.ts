@@ -9,11 +9,14 @@ import cluster, { type Worker } from 'node:cluster';
 import { WORKER_VARIABLE } from '../settings.ts';
 import type { ToParent, ToWorker } from './messages.ts';
 
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown error';
+}
 
-// Node 20 reads an `--env-file` after the script name as its own option, and starts workers without the `--` before the name.
-const withoutEnvFile = (args: readonly string[]): string[] =>
-  args.filter((arg, at) => !/^--env-file(?:=|$)/.test(arg) && args[at - 1] !== '--env-file');
+/** Node 20 reads an `--env-file` after the script name as its own option, and starts workers without the `--` before the name. */
+function withoutEnvFile(args: readonly string[]): string[] {
+  return args.filter((arg, at) => !/^--env-file(?:=|$)/.test(arg) && args[at - 1] !== '--env-file');
+}
 
 /**
  * Start a process with the same command line as this one.
@@ -34,12 +37,16 @@ export function sendTo(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }
 
-const wasCreated = (worker: Worker): boolean => worker.process.pid !== undefined;
+function wasCreated(worker: Worker): boolean {
+  return worker.process.pid !== undefined;
+}
 
-const reasonOf = (code: number | null, signal: string | null): string => `${signal ?? `exit code ${code}`}`;
+function reasonOf(code: number | null, signal: string | null): string {
+  return `${signal ?? `exit code ${code}`}`;
+}
 
-// Calls `handle` with the reason when the process ends, or could not be created. Returns a function that removes the listeners.
-const onEnd = (worker: Worker, handle: (reason: string) => void): (() => void) => {
+/** Calls `handle` with the reason when the process ends, or could not be created. Returns a function that removes the listeners. */
+function onEnd(worker: Worker, handle: (reason: string) => void): () => void {
   const exited = (code: number | null, signal: string | null): void => handle(reasonOf(code, signal));
   const failed = (error: Error): void => {
     if (!wasCreated(worker)) handle(codeOf(error));
@@ -47,7 +54,7 @@ const onEnd = (worker: Worker, handle: (reason: string) => void): (() => void) =
   worker.on('exit', exited);
   worker.on('error', failed);
   return () => void worker.off('exit', exited).off('error', failed);
-};
+}
 
 /** Resolves with the reason when the process ends, or could not be created. */
 export function exitOf(worker: Worker): Promise<string> {

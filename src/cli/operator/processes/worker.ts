@@ -18,17 +18,20 @@ import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './
 const CURRENT_TIMEOUT_MS = 10_000;
 const CURRENT_INTERVAL_MS = 50;
 
-// Resolves when the message has been written, or cannot be.
-const send = (message: ToParent): Promise<void> =>
-  new Promise((resolve) => {
+/** Resolves when the message has been written, or cannot be. */
+function send(message: ToParent): Promise<void> {
+  return new Promise((resolve) => {
     if (!process.connected) return resolve();
     process.send!(message, undefined, undefined, () => resolve());
   });
+}
 
-const onMessage = (handle: (message: ToWorker) => void): void => void process.on('message', handle);
+function onMessage(handle: (message: ToWorker) => void): void {
+  process.on('message', handle);
+}
 
-// Answers a request for the metrics with those of all processes, as an operator answers with its own.
-const createParentMetrics = () => {
+/** Answers a request for the metrics with those of all processes, as an operator answers with its own. */
+function createParentMetrics() {
   const waiting = new Map<number, (metrics: MetricsText) => void>();
   let next = 0;
   onMessage((message) => {
@@ -42,23 +45,25 @@ const createParentMetrics = () => {
       void send({ type: 'metrics', id: next++ });
     });
   return createMetricsHandler(ask);
-};
+}
 
-// Answers /metrics with `handleMetrics`, which answers 404 to other paths, and all other paths with the operator.
-const withMetrics = (
+/** Answers /metrics with `handleMetrics`, which answers 404 to other paths, and all other paths with the operator. */
+function withMetrics(
   operator: Operator,
   handleMetrics: (request: Request) => Promise<Response>,
-): Pick<Operator, 'fetch'> => ({
-  fetch: async (request, caller) => {
-    if (request.url.includes('/metrics')) {
-      const response = await handleMetrics(request);
-      if (response.status !== 404) return response;
-    }
-    return operator.fetch(request, caller);
-  },
-});
+): Pick<Operator, 'fetch'> {
+  return {
+    fetch: async (request, caller) => {
+      if (request.url.includes('/metrics')) {
+        const response = await handleMetrics(request);
+        if (response.status !== 404) return response;
+      }
+      return operator.fetch(request, caller);
+    },
+  };
+}
 
-const stopRequested = async (io: Io): Promise<void> => {
+async function stopRequested(io: Io): Promise<void> {
   const received = new Promise<void>((resolve) => {
     onMessage(({ type }) => {
       if (type === 'stop') resolve();
@@ -66,10 +71,10 @@ const stopRequested = async (io: Io): Promise<void> => {
   });
   // If the parent ends, Node ends its workers.
   await Promise.race([received, io.stopped()]);
-};
+}
 
-// Undefined if the parent sends `stop` first.
-const askForStart = (stopped: Promise<void>): Promise<StartMessage | undefined> => {
+/** Undefined if the parent sends `stop` first. */
+function askForStart(stopped: Promise<void>): Promise<StartMessage | undefined> {
   const started = new Promise<StartMessage>((resolve) => {
     onMessage((message) => {
       if (message.type === 'start') resolve(message);
@@ -77,34 +82,36 @@ const askForStart = (stopped: Promise<void>): Promise<StartMessage | undefined> 
   });
   void send({ type: 'ready' });
   return Promise.race([started, stopped.then(() => undefined)]);
-};
+}
 
-// The files may have changed since the group started. A process with another state would return other IDs and opt-outs.
-const checkSettings = (settings: OperatorSettings, { database }: StartMessage): void => {
+/** The files may have changed since the group started. A process with another state would return other IDs and opt-outs. */
+function checkSettings(settings: OperatorSettings, { database }: StartMessage): void {
   processCount(settings);
   if (databaseFingerprint(settings) !== database)
     throw new RangeError(
       '--database: expected the database of the running processes, got another; restart all of them',
     );
-};
+}
 
-const snapshotOf = async (operator: Operator): Promise<Snapshot> => (await operator.metrics.snapshot()) as Snapshot;
+async function snapshotOf(operator: Operator): Promise<Snapshot> {
+  return (await operator.metrics.snapshot()) as Snapshot;
+}
 
-// Until then, every refresh queries the database.
-const optOutsCurrent = async (operator: Operator): Promise<void> => {
+/** Until then, every refresh queries the database. */
+async function optOutsCurrent(operator: Operator): Promise<void> {
   for (const endAt = performance.now() + CURRENT_TIMEOUT_MS; performance.now() < endAt; ) {
     const gauge = (await snapshotOf(operator)).find(({ name }) => name === 'tessera_opt_outs_current');
     if (gauge?.values?.[0]?.value !== 0) return;
     await setTimeout(CURRENT_INTERVAL_MS);
   }
-};
+}
 
-const serveInGroup = async (
+async function serveInGroup(
   settings: OperatorSettings,
   output: CredentialOutput,
   start: StartMessage,
   { io, stopped }: { readonly io: Io; readonly stopped: Promise<void> },
-): Promise<void> => {
+): Promise<void> {
   const { isFirst, envFile, hasMetricsPort } = start;
   const { metricsPort: _, processes: __, publicMetrics = true, ...rest } = settings;
   const parentMetrics = createParentMetrics();
@@ -140,9 +147,9 @@ const serveInGroup = async (
   });
   // It includes the requests answered after the parent's last query.
   await send({ type: 'snapshot', snapshot: await snapshotOf(operator!) });
-};
+}
 
-const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutput, io: Io): Promise<void> => {
+async function run(load: () => Promise<OperatorSettings>, output: CredentialOutput, io: Io): Promise<void> {
   const stopped = stopRequested(io);
   const start = await askForStart(stopped);
   if (!start) return;
@@ -156,7 +163,7 @@ const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutp
       throw error;
     });
   await serveInGroup(settings, output, start, { io, stopped });
-};
+}
 
 /**
  * Serve until the parent sends `stop`.

@@ -1,0 +1,56 @@
+/**
+ * The end of a job of `tessera map`: prints a summary, and how to continue after a failure.
+ */
+
+import type { Io } from '../io.ts';
+import { formatDuration, formatNumber } from '../progress.ts';
+import { aligned, coloursOf } from '../style.ts';
+import type { Job, Outcome } from './run-job.ts';
+
+/** The counts of the summary, in the order of output. */
+type Counts = Readonly<Record<string, number>>;
+
+/** The hint of jobs that continue where they stopped. */
+const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
+
+const LABELS: Readonly<Record<string, string>> = { optedOut: 'opted out', kept: 'stored already' };
+
+/** The rows of the table that a terminal shows. */
+function tableOf(counts: Counts, ms: number, io: Io): string[] {
+  const { bold, yellow, dim } = coloursOf(io, 'out');
+  const rows = Object.entries(counts).map(([name, count]) => [LABELS[name] ?? name, formatNumber(count)] as const);
+  const isWarning = (name: string): boolean => name === 'rejected' && counts.rejected !== 0;
+  return aligned([...rows, ['time', formatDuration(ms)]]).map((line, index) => {
+    const name = rows[index]?.[0];
+    if (name === undefined) return dim(line);
+    return isWarning(name) ? yellow(line) : name === 'mapped' ? bold(line) : line;
+  });
+}
+
+function printSummary({ options, io, rejects }: Job, { failure, ms }: Outcome, counts: Counts): void {
+  const { out } = io;
+  const path = rejects && (rejects.count > 0 ? rejects.path : null);
+  if (options.json) {
+    const seconds = Math.round(ms / 100) / 10;
+    out(JSON.stringify({ done: failure === undefined, ...counts, rejects: path, seconds }));
+    return;
+  }
+  const parts = Object.entries(counts).map(([name, count]) => `${LABELS[name] ?? name}: ${formatNumber(count)}`);
+  if (io.outIsTerminal) for (const line of tableOf(counts, ms, io)) out(line);
+  else out(`${parts.join(', ')}; ${formatDuration(ms)}`);
+  if (path) out(`rejects: ${path}`);
+}
+
+/**
+ * Print the summary of a job that has run, and throw its failure.
+ *
+ * @param resumeHint  what an interrupted run leaves behind, and how to continue.
+ */
+export function report(job: Job, outcome: Outcome, counts: Counts, resumeHint = CONTINUES): void {
+  printSummary(job, outcome, counts);
+  const { summary, failure } = outcome;
+  if (failure === undefined) return;
+  const isResumable = summary.mapped + summary.optedOut > 0 || (job.signal.aborted && summary.read > 0);
+  if (isResumable) job.io.err(resumeHint);
+  throw failure;
+}
