@@ -3,14 +3,16 @@
  * key or the message of an error.
  */
 
-import type { NextStep, Session } from '../../session/index.ts';
+import type { EventName, NextStep, Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';
+import { failureText } from './recorder.ts';
+import { listenToAll } from './watch.ts';
 
 /** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
   /** Time since the event, ms. */
   readonly msAgo: number;
-  readonly event: 'token' | 'expired' | 'optout' | 'needsTokens' | 'error' | 'phase';
+  readonly event: EventName | 'phase';
   /** Cause, reason, error code, kind of token, or the phase that began. */
   readonly detail: string;
 }
@@ -60,11 +62,6 @@ export interface Inspector {
   stop(): void;
 }
 
-/** Describe an error by code and status: its message and its cause may quote anything. */
-function describe(error: { code: string; status?: number | undefined } | undefined) {
-  return error && [error.code, error.status].filter(Boolean).join(' ');
-}
-
 /** Describe `state.next`: action, time left and reason. */
 function describeNext(next: NextStep | undefined, now: number) {
   return next && `${next.action}${next.at === undefined ? '' : ` in ${next.at - now} ms`}: ${next.reason}`;
@@ -90,7 +87,7 @@ function createEventLog(keep: number, now: () => number) {
 export function pageFeatures(): Report['page'] {
   return {
     secure: globalThis.isSecureContext === true,
-    // Like `session/read-document.ts`, which is not imported so that this entry stays one file.
+    // Not imported from the session, so that this entry stays one file.
     visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
     locks: Boolean(globalThis.navigator?.locks),
     webCrypto: Boolean(globalThis.crypto?.subtle),
@@ -108,11 +105,7 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
   const { record, report: reportEvents } = createEventLog(keep, now);
   let phase = session.state.phase;
   const unsubscribes = [
-    session.on('token', ({ cause }) => record('token', cause)),
-    session.on('expired', ({ token }) => record('expired', token)),
-    session.on('optout', () => record('optout', 'by the service or the page')),
-    session.on('needsTokens', ({ reason }) => record('needsTokens', reason)),
-    session.on('error', (error) => record('error', describe(error)!)),
+    listenToAll(session, record),
     session.subscribe(() => {
       if (phase !== session.state.phase) record('phase', (phase = session.state.phase));
     }),
@@ -132,7 +125,7 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
       expiresInMs: msTo(state.expiresAt),
       endsInMs: msTo(state.endsAt),
       clockOffsetMs,
-      lastError: describe(state.lastError),
+      lastError: state.lastError && failureText(state.lastError),
       page: pageFeatures(),
       ...reportEvents(),
     };

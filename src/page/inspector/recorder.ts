@@ -70,7 +70,7 @@ function keyOf({ refreshAt, expiresAt, endsAt }: Seen) {
   return expiresAt === undefined ? '' : `${refreshAt}/${expiresAt}/${endsAt}`;
 }
 
-function failureText({ code, status }: NonNullable<Seen['failure']>) {
+export function failureText({ code, status }: NonNullable<Seen['failure']>) {
   return status ? `${code} ${status}` : code;
 }
 

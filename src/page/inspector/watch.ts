@@ -1,7 +1,26 @@
 /** Connects a recorder to a session: each change of its state and each event becomes an observation without a token. */
 
-import type { Session, TokenError } from '../../session/index.ts';
-import { emptyLog, type Log, observe, type Seen } from './recorder.ts';
+import type { EventName, Session, SessionEvents, TokenError } from '../../session/index.ts';
+import { emptyLog, failureText, type Log, observe, type Seen } from './recorder.ts';
+
+/** What an event tells, without a token: its cause, reason, error code or kind of token. */
+const DETAILS: { readonly [E in EventName]: (payload: SessionEvents[E]) => string } = {
+  token: ({ cause }) => cause,
+  expired: ({ token }) => token,
+  optout: () => '',
+  needsTokens: ({ reason }) => reason,
+  error: failureText,
+};
+
+/** Listen to all events of a session; returns the unsubscribe function. */
+export function listenToAll(session: Session, listener: (event: EventName, detail: string) => void): () => void {
+  const listen = <E extends EventName>(event: E) =>
+    session.on(event, (payload) => listener(event, DETAILS[event](payload)));
+  const unsubscribes = (Object.keys(DETAILS) as EventName[]).map(listen);
+  return () => {
+    for (const unsubscribe of unsubscribes) unsubscribe();
+  };
+}
 
 /**
  * Record a session.
@@ -26,19 +45,13 @@ export function watchSession(session: Session, now: () => number, onChange: (log
     log = observe(log, { type: 'state', at: now(), state: see() });
     onChange(log);
   };
-  const onEvent = (event: 'token' | 'expired' | 'optout' | 'needsTokens', detail: string) => {
+  const onEvent = (event: EventName, detail: string) => {
     // Read the state first: an event belongs to the set that it announces.
     look();
     log = observe(log, { type: 'event', at: now(), event, detail });
     onChange(log);
   };
-  const unsubscribes = [
-    session.on('token', ({ cause }) => onEvent('token', cause)),
-    session.on('expired', ({ token }) => onEvent('expired', token)),
-    session.on('optout', () => onEvent('optout', '')),
-    session.on('needsTokens', ({ reason }) => onEvent('needsTokens', reason)),
-    session.subscribe(look),
-  ];
+  const unsubscribes = [listenToAll(session, onEvent), session.subscribe(look)];
   look();
 
   return {

@@ -7,13 +7,14 @@ import type { Session } from '../types.ts';
 import { nearest } from './nearest.ts';
 import { watchFailures } from './warnings.ts';
 
+/** Every event: those of the types, and those that `on` spells out. */
 const EVENTS = Object.keys({
   token: 1,
   expired: 1,
   optout: 1,
   needsTokens: 1,
   error: 1,
-} satisfies Record<EventName, 1>);
+} satisfies Record<EventName, 1> satisfies Record<Parameters<Session['on']>[0], 1>);
 
 /** The methods that take arguments, each with the names of its options. */
 const CALLS = {
