@@ -32,6 +32,7 @@ export { type Held, nextWakeAt, type Phase, phaseOf, tokenAt } from './phase.ts'
 export {
   type Answer,
   parseAnswer,
+  parseStoredTokenSet,
   parseTokenSet,
   type TokenAnswer,
   type TokenSet,

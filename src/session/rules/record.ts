@@ -204,7 +204,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const empty = emptyRecord(baseUrl);
   try {
     const record = ownMembers<SessionRecord>({ ...(stored as object) });
-    const set = record.set && readTokenSet(record.set, true);
+    const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers<Lease>(record.lease);
     const retry = record.retry && ownMembers<RetryState>(record.retry);
     const isSound =
