@@ -10,8 +10,8 @@ export {
   hashDii,
   hashOf,
   hashTextOf,
-  normaliseEmail,
-  normalisePhone,
+  normalizeEmail,
+  normalizePhone,
   parseHash,
 } from './dii.ts';
 export {
