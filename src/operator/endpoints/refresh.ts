@@ -12,7 +12,7 @@ import { decodeB64 } from '../crypto/base64.ts';
 import { BODY_MISSING, NOT_BASE64 } from '../http/request-envelope.ts';
 import type { Service } from '../service.ts';
 import type { EndpointResult } from './result.ts';
-import { badRequest, clientError, OPTOUT, success } from './result.ts';
+import { badRequest, clientError, OPT_OUT, success } from './result.ts';
 
 export const REFRESH_PATH = '/v2/token/refresh';
 
@@ -37,7 +37,7 @@ export async function refresh(
   if (token.expiresAt < now) return { result: badRequest('expired_token', 'Expired Token presented') };
   const { firstLevel: user, responseKey, type, siteId, establishedAt, privacyBits } = token;
   const result = (await optOuts.isOptedOutAtRefresh(user))
-    ? OPTOUT
+    ? OPT_OUT
     : success(await tokens.issue({ siteId, type, user, establishedAt, privacyBits }, now));
   return { result, responseKey };
 }

@@ -20,7 +20,7 @@ export interface EndpointResult {
 }
 
 /** The answer for a user who has opted out. */
-export const OPTOUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
+export const OPT_OUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
 
 /** Build a successful result with a body. */
 export function success(body: unknown): EndpointResult {
