@@ -14,7 +14,7 @@ import type { MapOptions } from './run-job.ts';
 
 interface AllOptions extends MapOptions, MapFileOptions {
   readonly due?: boolean;
-  readonly checkOptouts?: boolean;
+  readonly checkOptOuts?: boolean;
   readonly counts?: boolean;
   readonly export?: string;
   readonly spreadsheet?: boolean;
@@ -23,7 +23,7 @@ interface AllOptions extends MapOptions, MapFileOptions {
   readonly yes?: boolean;
 }
 
-const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
+const JOBS = ['--due', '--check-opt-outs', '--counts', '--export', '--forget', '--forget-all'] as const;
 
 /** The options that only some jobs accept. */
 const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
@@ -37,7 +37,7 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
-// --check-optouts -> checkOptouts, the name in commander.
+// --check-opt-outs -> checkOptOuts, the name in commander.
 const propertyOf = (flag: string): keyof AllOptions =>
   flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
 
@@ -94,7 +94,7 @@ export function mapCommand(io: Io): Command {
     .option('--v2', 'use version 2 of the mapping endpoint, with salt buckets')
     .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', parseWorkers)
     .option('--due', 'map the due rows again')
-    .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
+    .option('--check-opt-outs', 'check which users have opted out since they were mapped, and remove their raw IDs')
     .option('--counts', 'count the stored mappings by state')
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
     .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")
@@ -111,7 +111,7 @@ export function mapCommand(io: Io): Command {
       switch (job) {
         case '--due':
           return stored.mapDue(options, io);
-        case '--check-optouts':
+        case '--check-opt-outs':
           return stored.checkOptOuts(options, io);
         case '--counts':
           return stored.countStored(options, io);

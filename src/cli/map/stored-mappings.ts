@@ -36,7 +36,7 @@ export function mapDue(options: MapOptions, io: Io): Promise<void> {
   });
 }
 
-/** `--check-optouts`: remove the raw IDs of users who have opted out. */
+/** `--check-opt-outs`: remove the raw IDs of users who have opted out. */
 export function checkOptOuts(options: MapOptions, io: Io): Promise<void> {
   return runJob(options, io, async () => {
     await checkDatabase(options);
