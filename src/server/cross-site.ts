@@ -15,13 +15,13 @@ import { expectedGot } from '../token/errors.ts';
 export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   if (!Array.isArray(origins)) throw new TypeError(expectedGot('origins', 'array', kindOf(origins)));
   for (const origin of origins) {
-    let normalised: string | undefined;
+    let normalized: string | undefined;
     try {
-      normalised = new URL(origin).origin;
+      normalized = new URL(origin).origin;
     } catch {}
     // `origin` is also undefined if an environment variable is not set.
     // A browser sends no asterisk, so a pattern would match no page.
-    if (normalised === undefined || normalised !== origin || origin.includes('*')) {
+    if (normalized === undefined || normalized !== origin || origin.includes('*')) {
       const got = typeof origin === 'string' ? `'${origin}'` : kindOf(origin);
       throw new TypeError(expectedGot('origins', "each as 'https://host', without a path", got));
     }

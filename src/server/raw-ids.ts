@@ -13,7 +13,7 @@ import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
 
 const BUCKETS = PATHS.rotatedBuckets;
-const OPTOUT_STATUS = PATHS.optOutStatus;
+const OPT_OUT_STATUS = PATHS.optOutStatus;
 
 /** A salt bucket that has rotated. */
 export interface RotatedBucket {
@@ -93,21 +93,21 @@ export function createRawIdBatch(maxBytes: number): RawIdBatch {
  *   delete every raw ID that it lists.
  */
 export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<Lazy<Rows<OptedOut>>> {
-  const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
+  const read = await send(OPT_OUT_STATUS, { advertising_ids: rawIds });
   return () => {
     const { body, answeredAt } = read();
     const asked = new Set(rawIds);
     const { opted_out } = fieldsOf(body);
-    const found = arrayOf(OPTOUT_STATUS, 'opted_out', opted_out).map((element) => {
+    const found = arrayOf(OPT_OUT_STATUS, 'opted_out', opted_out).map((element) => {
       const { advertising_id, opted_out_since } = fieldsOf(element);
       if (!isInstant(opted_out_since))
         throw unusableAnswer(
-          OPTOUT_STATUS,
+          OPT_OUT_STATUS,
           `opted_out_since: expected epoch milliseconds, got ${otherThan('number', opted_out_since)}`,
         );
-      const rawId = identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id);
+      const rawId = identifierOf(OPT_OUT_STATUS, 'advertising_id', advertising_id);
       if (!asked.has(rawId))
-        throw unusableAnswer(OPTOUT_STATUS, 'advertising_id: expected a raw ID from the request, got a different one');
+        throw unusableAnswer(OPT_OUT_STATUS, 'advertising_id: expected a raw ID from the request, got a different one');
       return { rawId, optedOutAt: opted_out_since, answeredAt: answeredAt! };
     });
     return { length: found.length, at: (i) => found[i]! };

@@ -32,9 +32,9 @@ export function diiTypeOf(form: DiiForm): DiiType {
  * gmail.com, also removes the dots of the local part and everything from its first plus sign on.
  *
  * @returns the normal form, or undefined if the result is not `local@domain` with exactly one `@`.
- * @example normaliseEmail('Jane.Doe+news@Gmail.com') // 'janedoe@gmail.com'
+ * @example normalizeEmail('Jane.Doe+news@Gmail.com') // 'janedoe@gmail.com'
  */
-export function normaliseEmail(email: string): string | undefined {
+export function normalizeEmail(email: string): string | undefined {
   const lower = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const [rawLocal = '', rawDomain = '', more] = lower.split('@');
   // A loop, because the regular expression / +$/ takes quadratic time on thousands of spaces before another character.
@@ -50,9 +50,9 @@ export function normaliseEmail(email: string): string | undefined {
  * Validate a phone number. It must already be in normal form: a plus sign and 10 to 15 ASCII digits.
  *
  * @returns the same string, or undefined for any other.
- * @example normalisePhone('(555) 555-5555') // undefined
+ * @example normalizePhone('(555) 555-5555') // undefined
  */
-export function normalisePhone(phone: string): string | undefined {
+export function normalizePhone(phone: string): string | undefined {
   return /^\+[0-9]{10,15}$/.test(phone) ? phone : undefined;
 }
 
@@ -62,8 +62,8 @@ export function normalisePhone(phone: string): string | undefined {
  * @returns SHA-256 of its UTF-8 bytes, 32 bytes.
  * @example toB64(hashDii('user@example.com')) // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
  */
-export function hashDii(normalised: string): Bytes {
-  return sha256(utf8(normalised)) as Bytes;
+export function hashDii(normalized: string): Bytes {
+  return sha256(utf8(normalized)) as Bytes;
 }
 
 /**
@@ -85,8 +85,8 @@ export function parseHash(text: string): Bytes | undefined {
  */
 export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   if (form.endsWith('_hash')) return parseHash(value);
-  const normalised = form === 'email' ? normaliseEmail(value) : normalisePhone(value);
-  return normalised === undefined ? undefined : hashDii(normalised);
+  const normalized = form === 'email' ? normalizeEmail(value) : normalizePhone(value);
+  return normalized === undefined ? undefined : hashDii(normalized);
 }
 
 /** Base64 of 32 bytes as {@link toB64} writes it: the last character before the padding encodes four bits. */

@@ -10,8 +10,8 @@ export {
   hashDii,
   hashOf,
   hashTextOf,
-  normaliseEmail,
-  normalisePhone,
+  normalizeEmail,
+  normalizePhone,
   parseHash,
 } from './dii.ts';
 export {
@@ -32,6 +32,7 @@ export { type Held, nextWakeAt, type Phase, phaseOf, tokenAt } from './phase.ts'
 export {
   type Answer,
   parseAnswer,
+  parseStoredTokenSet,
   parseTokenSet,
   type TokenAnswer,
   type TokenSet,

@@ -54,58 +54,70 @@ export type TokenAnswer =
   // No value has this type. With it, the compiler's error about a `Response` ends in what to do.
   | { readonly status: number; readonly json: 'pass the parsed JSON: await response.json()' };
 
-/** What a field must be. */
-type FieldRule = 'string' | 'key' | 'instant';
+const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 
-/** The wire name and the rule of each field. No instant is before the one above it. */
-const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireTokenSet, rule: FieldRule]>> = {
-  advertisingToken: ['advertising_token', 'string'],
-  refreshToken: ['refresh_token', 'string'],
-  responseKeyB64: ['refresh_response_key', 'key'],
-  refreshAt: ['refresh_from', 'instant'],
-  expiresAt: ['identity_expires', 'instant'],
-  endsAt: ['refresh_expires', 'instant'],
+/** The pattern of a string; undefined for an instant. */
+type FieldRule = RegExp | undefined;
+
+/** The rule of each field. No instant is before the one above it. */
+const RULES: Readonly<Record<keyof TokenSet, FieldRule>> = {
+  advertisingToken: /./s,
+  refreshToken: /./s,
+  responseKeyB64: KEY_B64,
+  refreshAt: undefined,
+  expiresAt: undefined,
+  endsAt: undefined,
 };
+
+/** The name that each field has in an input. */
+type Names = Readonly<Record<keyof TokenSet, string>>;
+
+const WIRE_NAMES: Names = {
+  advertisingToken: 'advertising_token',
+  refreshToken: 'refresh_token',
+  responseKeyB64: 'refresh_response_key',
+  refreshAt: 'refresh_from',
+  expiresAt: 'identity_expires',
+  endsAt: 'refresh_expires',
+} satisfies Record<keyof TokenSet, keyof WireTokenSet>;
 
 /** Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it. */
 const EARLIEST = 1e12;
 const LATEST = 1e15;
-
-const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 
 /** Describes a field that does not satisfy its rule. */
 type FaultOf = (name: string, rule: FieldRule, value: unknown, earliest: number) => string;
 
 /** Tell whether a value satisfies the rule of its field; `earliest` applies to an instant. */
 function isValid(rule: FieldRule, value: unknown, earliest: number): boolean {
-  if (rule === 'instant') return typeof value === 'number' && value >= earliest && value <= LATEST;
-  return typeof value === 'string' && (rule === 'key' ? KEY_B64.test(value) : value !== '');
+  if (rule) return typeof value === 'string' && rule.test(value);
+  return typeof value === 'number' && value >= earliest && value <= LATEST;
 }
 
 /**
  * Read a token set.
  *
- * @param own      `true` if the members have their own names, as in a stored record.
+ * @param names    the names of the fields in the input. Default: those of {@link TokenSet}, as in a stored record.
  * @param faultOf  describes an invalid field; a production page omits it.
  * @throws {TokenError} `invalid_token_set`.
  */
-export function readTokenSet(input: unknown, own: boolean, faultOf?: FaultOf): TokenSet {
+export function readTokenSet(input: unknown, names?: Names, faultOf?: FaultOf): TokenSet {
   const members = ownMembers(input);
   const set: Record<string, unknown> = {};
   let earliest = EARLIEST;
-  for (const [field, [wireName, rule]] of Object.entries(FIELDS)) {
-    const name = own ? field : wireName;
+  for (const [field, rule] of Object.entries(RULES)) {
+    const name = names?.[field as keyof TokenSet] ?? field;
     const value = members[name];
     if (!isValid(rule, value, earliest))
       throw new TokenError('invalid_token_set', faultOf?.(name, rule, value, earliest));
-    if (rule === 'instant') earliest = value as number;
+    if (!rule) earliest = value as number;
     set[field] = value;
   }
   return set as unknown as TokenSet;
 }
 
 function faultOfField(name: string, rule: FieldRule, value: unknown, earliest: number): string {
-  if (rule === 'instant')
+  if (!rule)
     return typeFault(name, 'number', value) ?? expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, value);
   const got = `${(value as string)?.length} characters`;
   return typeFault(name, 'string', value) ?? expectedGot(name, 'base64 of 32 bytes', got);
@@ -124,13 +136,25 @@ function faultOfField(name: string, rule: FieldRule, value: unknown, earliest: n
  * | `refresh_expires` | `endsAt` | epoch ms, not before `identity_expires` |
  *
  * @param input  the `body` of a generate or refresh answer; unknown members are ignored.
- * @param own    `true` if the members have their own names, as in a stored record. Default: wire names.
  * @throws {TokenError} `invalid_token_set`; the message names the field, what was expected and what was received.
  * @example const { advertisingToken, expiresAt } = parseTokenSet(answer.body);
  */
-export function parseTokenSet(input: unknown, own = false): TokenSet {
+export function parseTokenSet(input: unknown): TokenSet {
   throwFault(typeFault('token set', 'object', input));
-  return readTokenSet(input, own, faultOfField);
+  return readTokenSet(input, WIRE_NAMES, faultOfField);
+}
+
+/**
+ * Parse a {@link TokenSet} that was stored, for example as JSON: the fields have their own names, in the table of
+ * {@link parseTokenSet}.
+ *
+ * @param input  unknown members are ignored.
+ * @throws {TokenError} `invalid_token_set`; the message names the field, what was expected and what was received.
+ * @example const tokens = parseStoredTokenSet(JSON.parse(text));
+ */
+export function parseStoredTokenSet(input: unknown): TokenSet {
+  throwFault(typeFault('token set', 'object', input));
+  return readTokenSet(input, undefined, faultOfField);
 }
 
 /**
@@ -153,8 +177,8 @@ export function parseAnswer(input: unknown): Answer {
 /** {@link parseAnswer} without the messages, for production pages. */
 export function parsePlainAnswer(input: unknown): Answer {
   const { status, body } = ownMembers(input);
-  if (!status) return readTokenSet(input, false);
-  return status === 'optout' ? status : readTokenSet(status === 'success' && body, false);
+  if (!status) return readTokenSet(input, WIRE_NAMES);
+  return status === 'optout' ? status : readTokenSet(status === 'success' && body, WIRE_NAMES);
 }
 
 /** Describe input that is passed on before it is parsed as JSON, with the remedy. */

@@ -614,7 +614,7 @@ describe('an interrupted job', () => {
     const rejects = fixture.path('early.csv');
     expect(await stoppedAtSecond(['-', '--rejects', rejects])).toEqual([130, 'stopped']);
     expect((await mapJson(['-'], { stdin: [lines], database })).json).toMatchObject({ done: true, mapped: 6000 });
-    expect(await stoppedAtSecond(['--check-optouts'])).toEqual([
+    expect(await stoppedAtSecond(['--check-opt-outs'])).toEqual([
       130,
       'the opt-outs found so far are stored: run the same command again to check all raw IDs\nstopped',
     ]);
@@ -722,11 +722,11 @@ describe('stored mappings', () => {
     expect(after.map(({ hash, rawId }) => [hash, rawId])).toEqual([...fresh]);
   });
 
-  test('--check-optouts removes the raw IDs of users who have opted out', async () => {
+  test('--check-opt-outs removes the raw IDs of users who have opted out', async () => {
     const database = await filled();
     await fixture.client.optOut({ email: two[0]! });
     try {
-      const { code, json, asked } = await mapJson(['--check-optouts'], { database });
+      const { code, json, asked } = await mapJson(['--check-opt-outs'], { database });
       expect([code, json, asked]).toEqual([
         0,
         { done: true, asked: 2, optedOut: 1, seconds: expect.any(Number) },
@@ -775,8 +775,8 @@ describe('stored mappings', () => {
         .sort(),
     ).toEqual(two.map(emailHash).sort());
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    const optouts = await tessera(['optouts', path], { env: fixture.env });
-    expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
+    const optOuts = await tessera(['optouts', path], { env: fixture.env });
+    expect([optOuts.code, optOuts.err]).toEqual([0, '0 of 2 have opted out']);
   });
 
   test('--export --spreadsheet puts a quote before a hash that a spreadsheet would evaluate; JSON has no such form', async () => {
@@ -889,7 +889,7 @@ describe('stored mappings', () => {
 
   test.each([
     ['--due'],
-    ['--check-optouts'],
+    ['--check-opt-outs'],
     ['--counts'],
     ['--export', '-'],
     ['--forget', 'x@example.com'],
@@ -920,7 +920,7 @@ describe('stored mappings', () => {
 
 describe('wrong use of map', () => {
   test.each<[args: string[], said: string]>([
-    [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
+    [[], 'expected one of FILE, --due, --check-opt-outs, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
     [['--forget', ''], '--forget: expected a value, got none'],
     [['--export', ''], '--export: expected a file, or - for standard output, got an empty name'],
@@ -932,9 +932,9 @@ describe('wrong use of map', () => {
       ['--forget', 'x@example.com', '--delimiter', ';'],
       '--delimiter: expected together with FILE or --forget -, got --forget',
     ],
-    [['--check-optouts', '--workers', '2'], '--workers: expected together with FILE or --due, got --check-optouts'],
+    [['--check-opt-outs', '--workers', '2'], '--workers: expected together with FILE or --due, got --check-opt-outs'],
     [['--counts', '--yes'], '--yes: expected together with --forget-all, got --counts'],
-    [['--check-optouts', '--v2'], '--v2: expected together with FILE or --due or --counts, got --check-optouts'],
+    [['--check-opt-outs', '--v2'], '--v2: expected together with FILE or --due or --counts, got --check-opt-outs'],
   ])('%j', async (args, said) => {
     const { code, out, err, asked } = await map(args);
     expect([code, out, asked]).toEqual([2, [], []]);
@@ -943,7 +943,7 @@ describe('wrong use of map', () => {
   });
 
   test.each(['TESSERA_BASE_URL', 'TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET'])('without %s', async (name) => {
-    for (const args of [['-'], ['--due'], ['--check-optouts']]) {
+    for (const args of [['-'], ['--due'], ['--check-opt-outs']]) {
       const { code, err } = await map(args, { env: { ...fixture.env, [name]: '' } });
       expect(code).toBe(2);
       expect(err).toContain(`or ${name} in the environment or in the --env file, got none`);
@@ -986,7 +986,7 @@ describe('on a terminal', () => {
   });
 
   test('shows a bar for a due run and for a check of opt-outs', async () => {
-    for (const flag of ['--due', '--check-optouts']) {
+    for (const flag of ['--due', '--check-opt-outs']) {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY });
       const { code, drawn } = await map([flag], { terminal: true });
       expect(code).toBe(0);

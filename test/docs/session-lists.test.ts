@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { root } from '../../build/dist.ts';
 import type { EventName, NextReason, Phase, SessionOptions } from '../../src/session/index.ts';
 
-// The compiler checks that these are complete.
+/** The compiler checks that these are complete. */
 const EVENTS = { token: 1, expired: 1, optout: 1, needsTokens: 1, error: 1 } satisfies Record<EventName, 1>;
 const PHASES = { empty: 1, fresh: 1, due: 1, stale: 1, ended: 1, optedOut: 1 } satisfies Record<Phase, 1>;
 const REASONS = {

@@ -26,7 +26,7 @@ export interface TabView {
   readonly isInMemory: boolean;
 }
 
-export type OperationKind = 'set' | 'clear' | 'optout' | 'forget' | 'loss';
+export type OperationKind = 'set' | 'clear' | 'optOut' | 'forget' | 'loss';
 
 export interface Operation {
   readonly kind: OperationKind;
@@ -147,7 +147,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
         if (!superseding) {
           const tombstone = operations.find(
             (o) =>
-              o.kind === 'optout' &&
+              o.kind === 'optOut' &&
               !o.isUncertain &&
               o.settledSeq !== undefined &&
               o.settledSeq < x.startSeq &&

@@ -151,7 +151,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
       !conditions.asking &&
       time.nowMs > conditions.askedAt + 30_000 &&
-      !expected.operations.some(({ kind }) => kind === 'optout')
+      !expected.operations.some(({ kind }) => kind === 'optOut')
     )
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
@@ -170,7 +170,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     const tab = tabOf(call);
     if (!tab || !call.said) return;
     if (call.said === 'optout') {
-      const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
+      const operation = expected.begin('optOut', tab.id, { isUncertain: true, startSeq: call.seq });
       track(operation, tab, true);
     } else if (call.said !== 'ended') {
       expected.liftOptOut(call.seq);

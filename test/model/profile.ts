@@ -68,7 +68,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   const perform = (tab: Tab, operation: Operation | undefined, what: keyof Limits, call: () => Promise<unknown>) => {
     attempts.allowExtra();
     tab.noteHostCall();
-    const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
+    const isErasure = operation?.kind === 'clear' || operation?.kind === 'optOut';
     // A suspended page may see the end of its call long after the fault.
     const wasStorageSlow = checker.isStorageSlow();
     const wasAlone = tab.isAlone;
@@ -124,7 +124,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   };
 
   const publisher = createPublisher(time, random, service, (asker, issued) => {
-    const kind = issued ? 'set' : 'optout';
+    const kind = issued ? 'set' : 'optOut';
     const operation = expected.begin(kind, -1, {
       ...(issued && { root: issued.root }),
       // That of the page that asked.
@@ -216,7 +216,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         answer === undefined || (root !== undefined && checker.isKnown(root))
           ? undefined
           : root === undefined
-            ? expected.begin('optout', id)
+            ? expected.begin('optOut', id)
             : expected.begin('set', id, {
                 root,
                 // A session may have accepted the same set from another page.
@@ -277,7 +277,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         return perform(tab, undefined, 'setTokens', call);
       }
       const operation = expected.begin(
-        root === undefined ? 'optout' : 'set',
+        root === undefined ? 'optOut' : 'set',
         tab.id,
         root === undefined ? {} : { root, ...(tab.label && { label: tab.label }) },
       );

@@ -10,7 +10,7 @@ const EXACTLY_ONE =
 const format = (fault: string): string => `Incorrect request format: ${fault}`;
 const UNKNOWN = format('expected only email, email_hash, phone, phone_hash');
 const EMPTY = { email: [], email_hash: [], phone: [], phone_hash: [] };
-const OPTOUT = { e: 'optout' };
+const OPT_OUT = { e: 'optout' };
 const INVALID = { e: 'invalid identifier' };
 const hash = hashTextOf('email', 'user@example.com')!;
 
@@ -25,9 +25,9 @@ describe('version 3', () => {
     expect(json.status).toBe('success');
     const { email, email_hash, phone, phone_hash } = json.body;
     const user = email[1];
-    expect(email).toEqual([INVALID, user, OPTOUT, user, user]);
+    expect(email).toEqual([INVALID, user, OPT_OUT, user, user]);
     expect(email_hash).toEqual([user, INVALID]);
-    expect(phone).toEqual([{ u: expect.any(String), p: expect.any(String), r: expect.any(Number) }, INVALID, OPTOUT]);
+    expect(phone).toEqual([{ u: expect.any(String), p: expect.any(String), r: expect.any(Number) }, INVALID, OPT_OUT]);
     expect(phone_hash).toEqual([]);
     expect(Object.keys(json.body).sort()).toEqual(['email', 'email_hash', 'phone', 'phone_hash']);
   });

@@ -45,10 +45,10 @@ describe('logout refuses an envelope that was received before', () => {
 });
 
 describe('logout refuses an envelope that was refused before', () => {
-  const OPTOUT_ONLY = { apiKey: 'opt-outs', roles: ['OPTOUT'] } as const;
+  const OPT_OUT_ONLY = { apiKey: 'opt-outs', roles: ['OPTOUT'] } as const;
   const MAPPER = { apiKey: 'mapper', roles: ['MAPPER', 'OPTOUT'] } as const;
-  test.each<[reason: string, path: string, http: number, given: typeof OPTOUT_ONLY | typeof MAPPER, method?: string]>([
-    ['because of the role', GENERATE, 401, OPTOUT_ONLY],
+  test.each<[reason: string, path: string, http: number, given: typeof OPT_OUT_ONLY | typeof MAPPER, method?: string]>([
+    ['because of the role', GENERATE, 401, OPT_OUT_ONLY],
     ['because of the rate limit', '/v2/identity/map', 429, MAPPER],
     ['because of the path', '/v2/token/generat', 404, MAPPER],
     ['because of the method', GENERATE, 405, MAPPER, 'PUT'],

@@ -50,7 +50,7 @@ describe('the recorder', () => {
     ['a newer set', waiting('refresh_from', NEWER), { outcome: 'token' }],
     ['a failure', waiting('back_off', { failure: FAILURE }), { outcome: 'failed', failure: 'http_status 503' }],
     ['another tab', waiting('other_tab'), { outcome: 'other_tab' }],
-    ['an opt-out', { phase: 'optedOut', persistence: 'memory' }, { outcome: 'optout' }],
+    ['an opt-out', { phase: 'optedOut', persistence: 'memory' }, { outcome: 'opt_out' }],
     ['the end of the refresh token', waiting('host', { phase: 'ended' }), { outcome: 'ended' }],
     ['a logout', { phase: 'empty', persistence: 'memory' }, { outcome: 'signed_out' }],
     ['nothing', waiting('back_off'), { outcome: 'unchanged' }],
@@ -166,7 +166,7 @@ describe('the recorder', () => {
       '3 clock -3600000 ms',
       '3 new_set provide',
       '4 sign_out ',
-      '5 optout ',
+      '5 opt_out ',
     ]);
   });
 
@@ -353,7 +353,7 @@ describe('the view', () => {
 });
 
 describe('messages of other tabs', () => {
-  const good = lane([generation(1), { kind: 'mark', at: 2, name: 'optout', detail: '' }]);
+  const good = lane([generation(1), { kind: 'mark', at: 2, name: 'opt_out', detail: '' }]);
   test('a lane is read as it was sent', () => {
     expect(parseLane(structuredClone({ ...good, entries: good.entries.map((entry) => ({ ...entry })) }))).toEqual({
       ...good,

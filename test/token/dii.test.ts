@@ -5,8 +5,8 @@ import {
   hashDii,
   hashOf,
   hashTextOf,
-  normaliseEmail,
-  normalisePhone,
+  normalizeEmail,
+  normalizePhone,
   parseHash,
 } from '../../src/token/index.ts';
 import {
@@ -22,42 +22,42 @@ import {
 
 describe('email addresses', () => {
   test.each(EMAILS)('%j normalises to %j and has the hash of the vector', (input, normal, hashB64) => {
-    expect(normaliseEmail(input)).toBe(normal);
+    expect(normalizeEmail(input)).toBe(normal);
     expect(hashTextOf('email', input)).toBe(hashB64);
   });
 
   test.each(EMAIL_EDGES)('%j normalises to %j', (input, normal) => {
-    expect(normaliseEmail(input)).toBe(normal);
+    expect(normalizeEmail(input)).toBe(normal);
   });
 
   test.each(INVALID_EMAILS)('%j is not an email address', (input) => {
-    expect(normaliseEmail(input)).toBeUndefined();
+    expect(normalizeEmail(input)).toBeUndefined();
     expect(hashOf('email', input)).toBeUndefined();
   });
 
   test.each([...EMAILS, ...EMAIL_EDGES].map(([, normal]) => normal))('%j is already normalised', (normal) => {
-    expect(normaliseEmail(normal)).toBe(normal);
+    expect(normalizeEmail(normal)).toBe(normal);
   });
 
   test('for gmail.com everything after the plus sign is removed, line breaks included', () => {
-    expect(normaliseEmail('a+b\nc@gmail.com')).toBe('a@gmail.com');
+    expect(normalizeEmail('a+b\nc@gmail.com')).toBe('a@gmail.com');
   });
 });
 
 describe('phone numbers', () => {
   test.each(PHONES)('%j is already normalised', (phone) => {
-    expect(normalisePhone(phone)).toBe(phone);
+    expect(normalizePhone(phone)).toBe(phone);
   });
 
   test.each(INVALID_PHONES)('%j is not a phone number', (phone) => {
-    expect(normalisePhone(phone)).toBeUndefined();
+    expect(normalizePhone(phone)).toBeUndefined();
     expect(hashOf('phone', phone)).toBeUndefined();
   });
 });
 
 describe('hashes', () => {
-  test.each(HASHES)('the SHA-256 of %j equals the vector', (normalised, hashB64) => {
-    expect(toB64(hashDii(normalised))).toBe(hashB64);
+  test.each(HASHES)('the SHA-256 of %j equals the vector', (normalized, hashB64) => {
+    expect(toB64(hashDii(normalized))).toBe(hashB64);
   });
 
   test('the SHA-256 of user@example.com equals the vector in hexadecimal', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
-import { parseAnswer, parseTokenSet, type TokenError, toWire } from '../../src/token/index.ts';
+import { parseAnswer, parseStoredTokenSet, parseTokenSet, type TokenError, toWire } from '../../src/token/index.ts';
 import { parsePlainAnswer } from '../../src/token/token-set.ts';
 import { runsOf } from '../support/properties.ts';
 
@@ -41,9 +41,9 @@ describe('a valid set', () => {
   });
 
   test('is read from a store under own names', () => {
-    expect(parseTokenSet(own, true)).toEqual(own);
+    expect(parseStoredTokenSet(own)).toEqual(own);
     expect(() => parseTokenSet(own)).toThrow('advertising_token');
-    expect(() => parseTokenSet(wire, true)).toThrow('advertisingToken');
+    expect(() => parseStoredTokenSet(wire)).toThrow('advertisingToken');
   });
 
   test('may have unknown members, which are dropped', () => {
@@ -76,6 +76,7 @@ describe('a valid set', () => {
 describe('an invalid set is rejected with a message that contains field, expected and got', () => {
   test.each([null, undefined, 5, 'text', '', true, [], [wire], () => wire])('not an object: %j', (input) => {
     expect(errorOf(() => parseTokenSet(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+    expect(errorOf(() => parseStoredTokenSet(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
     expect(errorOf(() => parseAnswer(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
   });
 
@@ -218,7 +219,7 @@ describe('arbitrary input', () => {
   test('throws nothing but invalid_token_set, and no message quotes the input', () => {
     fc.assert(
       fc.property(input, (given) => {
-        for (const parse of [parseAnswer, parseTokenSet, (value: unknown) => parseTokenSet(value, true)])
+        for (const parse of [parseAnswer, parseTokenSet, parseStoredTokenSet])
           try {
             parse(given);
           } catch (error) {

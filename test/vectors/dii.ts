@@ -97,7 +97,7 @@ export const INVALID_PHONES = [
 ];
 
 /** A normalised DII and the base64 of its SHA-256. */
-export const HASHES: [normalised: string, hashB64: string][] = [
+export const HASHES: [normalized: string, hashB64: string][] = [
   ['user@example.com', 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='],
   ['user2@example.com', 'KzsrnOhCq4tqbGFMsflgS7ig1QLRr0nFJrcrEIlOlbU='],
   ['test@example.com', 'lz3+Rj7IV4X1+Vr1ujkG7tstkxwk5pgkqJ6mXbpOgTs='],

@@ -13,7 +13,7 @@ import type { MapFileOptions } from './map-file.ts';
 
 interface AllOptions extends MapFileOptions {
   readonly due?: boolean;
-  readonly checkOptouts?: boolean;
+  readonly checkOptOuts?: boolean;
   readonly counts?: boolean;
   readonly export?: string;
   readonly spreadsheet?: boolean;
@@ -22,11 +22,11 @@ interface AllOptions extends MapFileOptions {
   readonly yes?: boolean;
 }
 
-const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
+const JOBS = ['--due', '--check-opt-outs', '--counts', '--export', '--forget', '--forget-all'] as const;
 type JobName = 'FILE' | (typeof JOBS)[number];
 
 /** The jobs that a signal stops: they report what they have done, or delete a partial file. */
-const STOPPABLE: readonly JobName[] = ['FILE', '--due', '--check-optouts', '--export'];
+const STOPPABLE: readonly JobName[] = ['FILE', '--due', '--check-opt-outs', '--export'];
 
 /** The options that only some jobs accept. */
 const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
@@ -40,7 +40,7 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
-/** --check-optouts -> checkOptouts, the name in commander. */
+/** --check-opt-outs -> checkOptOuts, the name in commander. */
 function propertyOf(flag: string): keyof AllOptions {
   return flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
 }
@@ -83,7 +83,7 @@ async function run(job: JobName, file: string | undefined, options: AllOptions, 
   switch (job) {
     case '--due':
       return stored.mapDue(options, io, signal);
-    case '--check-optouts':
+    case '--check-opt-outs':
       return stored.checkOptOuts(options, io, signal);
     case '--counts':
       return stored.countStored(options, io);
@@ -118,7 +118,7 @@ export function mapCommand(io: Io): Command {
     .option('--v2', 'use version 2 of the mapping endpoint, with salt buckets')
     .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', parseWorkers)
     .option('--due', 'map the due rows again')
-    .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
+    .option('--check-opt-outs', 'check which users have opted out since they were mapped, and remove their raw IDs')
     .option('--counts', 'count the stored mappings by state')
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
     .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")

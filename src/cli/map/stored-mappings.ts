@@ -37,7 +37,7 @@ export async function mapDue(options: MapOptions, io: Io, signal: AbortSignal): 
   report(job, outcome, { mapped, optedOut, invalid });
 }
 
-/** `--check-optouts`: remove the raw IDs of users who have opted out. Sends one request at a time, and therefore no probe. */
+/** `--check-opt-outs`: remove the raw IDs of users who have opted out. Sends one request at a time, and therefore no probe. */
 export async function checkOptOuts(options: MapOptions, io: Io, signal: AbortSignal): Promise<void> {
   const job = beginJob(options, io, signal);
   await checkDatabase(options);

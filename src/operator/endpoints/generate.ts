@@ -9,7 +9,7 @@
 import { encodeB64 } from '../crypto/base64.ts';
 import type { Endpoint } from './endpoint.ts';
 import { requestDii, stringMember } from './request-dii.ts';
-import { clientError, INSUFFICIENT_CONSENT, OPTOUT, success } from './result.ts';
+import { clientError, INSUFFICIENT_CONSENT, OPT_OUT, success } from './result.ts';
 import { readTcfConsent } from './tcf-consent.ts';
 
 const CONSENT = 'tcf_consent_string';
@@ -26,7 +26,7 @@ export const generate: Endpoint = {
     if (consent === 'invalid') return clientError('User consent is invalid');
     if (consent === 'insufficient') return INSUFFICIENT_CONSENT;
     const user = rawIds.firstLevel(dii.hash);
-    if ((await optOuts.areOptedOut([encodeB64(user)]))[0]) return OPTOUT;
+    if ((await optOuts.areOptedOut([encodeB64(user)]))[0]) return OPT_OUT;
     return success(await tokens.issue({ siteId: participant.siteId, type: dii.type, user }, now));
   },
 };

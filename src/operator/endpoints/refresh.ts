@@ -10,7 +10,7 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { decodeB64 } from '../crypto/base64.ts';
 import type { Service } from '../service.ts';
-import { BODY_MISSING, badRequest, clientError, type EndpointResult, NOT_BASE64, OPTOUT, success } from './result.ts';
+import { BODY_MISSING, badRequest, clientError, type EndpointResult, NOT_BASE64, OPT_OUT, success } from './result.ts';
 
 export const REFRESH_PATH = '/v2/token/refresh';
 
@@ -35,7 +35,7 @@ export async function refresh(
   if (token.expiresAt < now) return { result: badRequest('expired_token', 'Expired Token presented') };
   const { firstLevel: user, responseKey, type, siteId, establishedAt, privacyBits } = token;
   const result = (await optOuts.isOptedOutAtRefresh(user))
-    ? OPTOUT
+    ? OPT_OUT
     : success(await tokens.issue({ siteId, type, user, establishedAt, privacyBits }, now));
   return { result, responseKey };
 }

@@ -25,7 +25,7 @@ export const BODY_MISSING = 'Invalid body: Body is missing.';
 export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
 
 /** The answer for a user who has opted out. */
-export const OPTOUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
+export const OPT_OUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
 
 /** Build a successful result with a body. */
 export function success(body: unknown): EndpointResult {

@@ -151,7 +151,7 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
       const since = await store.since(users);
       return users.map((user, index) => {
         const purpose = reserved.get(user);
-        return purpose ? purpose === 'optout' : since[index] !== undefined;
+        return purpose ? purpose === 'optOut' : since[index] !== undefined;
       });
     },
     isOptedOutAtRefresh: (user) => {

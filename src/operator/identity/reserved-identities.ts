@@ -6,8 +6,8 @@
  * | purpose | generate | map | refresh |
  * |---|---|---|---|
  * | validate | success, even after an opt-out | mapped | success |
- * | optout | optout | optout | optout |
- * | refreshOptout | success | mapped | optout |
+ * | optOut | optout | optout | optout |
+ * | refreshOptOut | success | mapped | optout |
  *
  * @see docs/protocol.md, "Opt-out"
  */
@@ -17,12 +17,12 @@ import { hashDii } from '../../token/index.ts';
 import type { RawIds } from './raw-ids.ts';
 
 /** Behaviour of a reserved identity. */
-export type ReservedPurpose = 'validate' | 'optout' | 'refreshOptout';
+export type ReservedPurpose = 'validate' | 'optOut' | 'refreshOptOut';
 
 const IDENTITIES: Record<ReservedPurpose, readonly string[]> = {
   validate: ['validate@example.com', '+12345678901'],
-  optout: ['optout@example.com', '+00000000000'],
-  refreshOptout: ['refresh-optout@example.com', '+00000000002'],
+  optOut: ['optout@example.com', '+00000000000'],
+  refreshOptOut: ['refresh-optout@example.com', '+00000000002'],
 };
 
 /** Return the purpose of each reserved identity by its first-level hash (base64). */

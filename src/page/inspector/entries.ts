@@ -38,7 +38,7 @@ export interface Attempt {
   readonly failure?: string | undefined;
 }
 
-export type Outcome = 'token' | 'optout' | 'ended' | 'nobody' | 'other_tab' | 'failed' | 'signed_out' | 'unchanged';
+export type Outcome = 'token' | 'opt_out' | 'ended' | 'nobody' | 'other_tab' | 'failed' | 'signed_out' | 'unchanged';
 
 /** A period in which the session waited, from `state.next`. */
 export interface Wait {
@@ -70,7 +70,15 @@ export interface Mark {
   readonly detail: string;
 }
 
-export type MarkName = 'sign_in' | 'new_set' | 'sign_out' | 'optout' | 'needs_tokens' | 'expired' | 'storage' | 'clock';
+export type MarkName =
+  | 'sign_in'
+  | 'new_set'
+  | 'sign_out'
+  | 'opt_out'
+  | 'needs_tokens'
+  | 'expired'
+  | 'storage'
+  | 'clock';
 
 export type Entry = Generation | Attempt | Wait | Outage | Mark;
 
@@ -111,7 +119,7 @@ export const REASONS: Readonly<Record<NextReason, string>> = {
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {
   token: 'a new token',
-  optout: 'the user has opted out',
+  opt_out: 'the user has opted out',
   ended: 'the refresh token has ended',
   nobody: 'nobody is signed in',
   other_tab: 'left to another tab',
@@ -124,7 +132,7 @@ export const MARKS: Readonly<Record<MarkName, string>> = {
   sign_in: 'Sign-in',
   new_set: 'New set',
   sign_out: 'Sign-out',
-  optout: 'Opt-out',
+  opt_out: 'Opt-out',
   needs_tokens: 'A new set is needed',
   expired: 'Expired',
   storage: 'Storage',

@@ -105,7 +105,7 @@ function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, 
   const cross = `M${right - 5} ${middle - 5}l10 10m0 -10l-10 10`;
   if (outcome === 'failed') shapes.push({ type: 'path', name: 'attempt failed', d: cross, title });
   else if (outcome) {
-    const isAnswer = outcome === 'token' || outcome === 'optout' || outcome === 'ended';
+    const isAnswer = outcome === 'token' || outcome === 'opt_out' || outcome === 'ended';
     shapes.push({
       type: 'path',
       name: isAnswer ? `attempt ${outcome}` : 'attempt none',

@@ -134,7 +134,7 @@ function observeAttempt(log: Log, at: number, state: Seen): Log {
 }
 
 function outcomeOf(from: Seen, state: Seen, action: Attempt['action']): Outcome {
-  if (state.phase === 'optedOut' && from.phase !== 'optedOut') return 'optout';
+  if (state.phase === 'optedOut' && from.phase !== 'optedOut') return 'opt_out';
   if (state.phase === 'empty' && from.phase !== 'empty') return 'signed_out';
   if (keyOf(state) && keyOf(state) !== keyOf(from)) return 'token';
   if (state.phase === 'ended' && from.phase !== 'ended') return 'ended';
@@ -169,7 +169,7 @@ function observeWait(log: Log, at: number, { next: step }: Seen): Log {
 }
 
 function observeEvent(log: Log, { at, event, detail }: Observation & { type: 'event' }): Log {
-  if (event === 'optout') return mark(log, at, 'optout', '');
+  if (event === 'optout') return mark(log, at, 'opt_out', '');
   if (event === 'expired') return mark(log, at, 'expired', detail);
   if (event === 'needsTokens') return mark(log, at, 'needs_tokens', detail);
   if (event !== 'token') return log;

@@ -48,9 +48,9 @@ line.now { stroke: var(--accent); }
 .attempt { fill: var(--accent); stroke: var(--paper); stroke-width: 1.5; }
 .attempt.none { fill: var(--paper); stroke: var(--quiet); }
 .attempt.failed { fill: none; stroke: var(--bad); stroke-width: 2.5; stroke-linecap: round; }
-.attempt.ended, .attempt.optout { fill: var(--bad); }
+.attempt.ended, .attempt.opt_out { fill: var(--bad); }
 .mark { fill: var(--ink); stroke: var(--paper); stroke-width: 1.5; }
-.mark.optout, .mark.expired { fill: var(--bad); }
+.mark.opt_out, .mark.expired { fill: var(--bad); }
 .keys { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0.75rem 0 0; padding: 0; list-style: none; color: var(--quiet); font-size: 0.8125rem; }
 .keys li { display: flex; align-items: center; gap: 0.4rem; }
 .keys svg { width: 1.5rem; height: 0.875rem; flex: none; }

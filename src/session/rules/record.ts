@@ -127,7 +127,7 @@ function areNumbers(given: object, ...names: string[]): boolean {
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const parsed = ignoreFailure(() => {
     const record = ownMembers<SessionRecord>({ ...(stored as SessionRecord) });
-    const set = record.set && readTokenSet(record.set, true);
+    const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers(record.lease);
     const retry = record.retry && ownMembers(record.retry);
     const isSound =

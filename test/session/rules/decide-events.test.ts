@@ -142,7 +142,7 @@ describe('the outcome of a refresh', () => {
   const provides: NextStep = { action: 'provide', reason: 'in_progress' };
   const gone = (next: NextStep, events: Names): Seen => ({ phase: 'optedOut', token: undefined, events, next });
   const end = (next: NextStep, events: Names): Seen => ({ ...kept, phase: 'ended', events, next });
-  const optout = answered('optout');
+  const optOut = answered('optout');
   const ends = answered('ended');
   const heldBack = record({ optedOut: true });
   const withProvide = opened({ canProvide: true });
@@ -153,12 +153,12 @@ describe('the outcome of a refresh', () => {
   test.each<readonly [sentence: string, outcome: Outcome, before: SessionRecord, page: PageState, expected: Seen]>([
     ['success brings a fresh set', answered(SET_2), record(), opened(), fresh],
     ['success lifts the tombstone', answered(SET_2), heldBack, optedOut, fresh],
-    ['an opt-out leaves it to the page', optout, record(), opened(), gone(asksPage, ['optout'])],
-    ['an opt-out calls `provide`', optout, record(), withProvide, gone(provides, ['optout'])],
+    ['an opt-out leaves it to the page', optOut, record(), opened(), gone(asksPage, ['optout'])],
+    ['an opt-out calls `provide`', optOut, record(), withProvide, gone(provides, ['optout'])],
     ['the end asks the page', ends, record(), opened(), end(expires, ['needsTokens ended', 'expired refresh'])],
     ['the end calls `provide` first', ends, record(), withProvide, end(provides, ['expired refresh'])],
     ['the end of a set held back asks the page', ends, heldBack, optedOut, gone(asksPage, ['needsTokens empty'])],
-    ['the opt-out of a set held back does so, too', optout, heldBack, optedOut, gone(asksPage, ['needsTokens empty'])],
+    ['the opt-out of a set held back does so, too', optOut, heldBack, optedOut, gone(asksPage, ['needsTokens empty'])],
     ['a first 400 waits 30 s', failed(400), record(), opened(), waits(30 * SECOND, 'refused')],
     ['a fourth 404 asks the page', failed(404), fourthTime, opened(), asksRefused],
     ['a fourth 404 calls `provide` first', failed(404), fourthTime, withProvide, { ...kept, next: provides }],

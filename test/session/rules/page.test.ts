@@ -28,7 +28,7 @@ const stays = { ...changed, emitted: { token: 'advertising-1', need: true } };
 const held = record();
 const heldBack = record({ optedOut: true });
 const logout = loggedOut(DUE);
-const optout = optedOut(DUE);
+const optOut = optedOut(DUE);
 
 describe('another record', () => {
   type Case = readonly [
@@ -53,13 +53,13 @@ describe('another record', () => {
     ['after a sign-in without a label asks nobody', held, signedIn(undefined, DUE)(held), 'set', silent],
     ['after a sign-in with a label asks for the set of that user', held, signedIn('b', DUE)(held), 'set', asks],
     ['of a store that was erased asks nobody', held, bare({ generation: 0 }), 'tab', silent],
-    ['after an opt-out is a new need: another user may be signed in', held, optout(held), 'refresh', asks],
-    ['after an opt-out by the host or another tab is, too', held, optout(held), 'tab', asks],
-    ['after an opt-out by `provide` asks nobody', held, optout(held), 'provide', silent],
-    ['after the service opted out a set that was held back', heldBack, optout(heldBack), 'refresh', refused],
+    ['after an opt-out is a new need: another user may be signed in', held, optOut(held), 'refresh', asks],
+    ['after an opt-out by the host or another tab is, too', held, optOut(held), 'tab', asks],
+    ['after an opt-out by `provide` asks nobody', held, optOut(held), 'provide', silent],
+    ['after the service opted out a set that was held back', heldBack, optOut(heldBack), 'refresh', refused],
     ['after the service ended a set that was held back', heldBack, bare({ optedOut: true }), 'tab', refused],
     ['after a logout behind the tombstone asks nobody', heldBack, logout(heldBack), 'tab', silent],
-    ['after a logout behind an empty tombstone asks nobody', optout(held), logout(optout(held)), 'tab', silent],
+    ['after a logout behind an empty tombstone asks nobody', optOut(held), logout(optOut(held)), 'tab', silent],
     ['whose tombstone is gone is a new need', heldBack, bare({ generation: 2 }), 'refresh', asks],
   ])('%s', (_, before, after, cause, expected) => {
     const found = pageStateAfter(deepFreeze(busy), deepFreeze(before), deepFreeze(after), cause, false);

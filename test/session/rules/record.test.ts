@@ -230,7 +230,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.constant(stepOf('rendered for another', (now) => othersEnded('a', now))),
   fc.boolean().map((forget) => stepOf('logout', (now) => loggedOut(now, forget))),
   fc.constant(stepOf('signIn', (now) => signedIn('a', now))),
-  fc.constant(stepOf('optout', optedOut)),
+  fc.constant(stepOf('optOut', optedOut)),
   fc.constant(stepOf('erased', () => erased)),
   fc.constant(stepOf('wakes', wokeUp)),
   fc.tuple(errors, spans).map(([error, ms]) => attempt('failed', false, ms, { kind: 'failed', error })),
@@ -273,7 +273,7 @@ describe('every record that a session can reach', () => {
   test('has a generation that never falls, and that rises with each act of the host', () => {
     everyRecord((after, before, name) => {
       expect(after.generation).toBeGreaterThanOrEqual(before.generation);
-      const isAct = ['setByHost', 'set by a host that refreshes', 'logout', 'signIn', 'optout', 'erased'].includes(
+      const isAct = ['setByHost', 'set by a host that refreshes', 'logout', 'signIn', 'optOut', 'erased'].includes(
         name,
       );
       if (isAct && !(before.ended && after.set === before.set)) expect(after.generation).toBe(before.generation + 1);
