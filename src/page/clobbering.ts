@@ -18,11 +18,11 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
 
 /**
  * Return the object whose `cookie` property to use. Usually that is `document`, because a script on the page may have replaced
- * the property, for example to block cookies before consent. It is `Document.prototype` if an element or a frame named `cookie`
+ * the property, for example to block cookies before consent. It is the prototype of the document if an element or a frame named `cookie`
  * hides the property.
  */
 function cookieOwner() {
-  return Object(document.cookie) === document.cookie ? Document.prototype : document;
+  return Object(document.cookie) === document.cookie ? Object.getPrototypeOf(document) : document;
 }
 
 /** Read the cookies as the page's other scripts do. A replaced property may hold any value. */

@@ -17,7 +17,7 @@ export interface Tessera {
   /** Version of the package. */
   readonly version: string;
   /** The first session of this page, once one exists: at once if the tag has `data-base-url`. */
-  session?: Session;
+  session?: Session | undefined;
   /** Create a session; the first one becomes `session`. */
   createSession(options: SessionOptions): Session;
   /** Tell whether a value is an error of this package. */

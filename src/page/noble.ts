@@ -13,6 +13,9 @@ interface Noble {
   gcm(key: Bytes, iv: Bytes): { encrypt(plain: Bytes): Bytes; decrypt(sealed: Bytes): Bytes };
 }
 
+/** Where the script was loaded from. A `<base>` that is added later must not move it. */
+const source = scriptTag?.src;
+
 /** How often the import has failed. */
 let failures = 0;
 
@@ -22,9 +25,7 @@ let failures = 0;
  */
 export async function loadNoble(): Promise<Noble> {
   try {
-    return await import(
-      /* @vite-ignore */ `${new URL(`tessera-noble.js#${failures}`, scriptTag?.src || location.href)}`
-    );
+    return await import(/* @vite-ignore */ `${new URL(`tessera-noble.js#${failures}`, source || location.href)}`);
   } catch (error) {
     failures++;
     throw error;

@@ -20,7 +20,7 @@ import {
   type Session,
   type SessionOptions,
 } from '../session/index.ts';
-import { ownMembers } from '../token/checks.ts';
+import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
@@ -32,7 +32,7 @@ import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-
  */
 function provideFrom(url: string): (request: ProvideRequest) => Promise<unknown> {
   return async ({ signal }) => {
-    const asked = fetch(url, ownMembers<RequestInit>({ method: 'POST', credentials: 'same-origin', signal }));
+    const asked = fetch(url, requestOptions({ method: 'POST', credentials: 'same-origin', signal }));
     const response = await (explain?.provideRequest(url, asked) ?? asked);
     return response.ok && response.status !== 204 ? response.json() : response;
   };
@@ -76,6 +76,8 @@ function createTessera(): Tessera {
   const tessera: Tessera = {
     version,
     isTokenError,
+    // An own member, so that none is inherited from `Object.prototype`.
+    session: undefined,
     createSession: (options) => {
       const session = createSession(options);
       if (!tessera.session) {
@@ -117,7 +119,9 @@ function install() {
         name,
         user: user === '' ? null : user,
         debug: debug !== undefined && debug !== 'false',
-        provide: provide ? (provideFrom(provide) as SessionOptions['provide']) : undefined,
+        provide: provide
+          ? (provideFrom(`${new URL(provide, document.baseURI)}`) as SessionOptions['provide'])
+          : undefined,
       });
   } finally {
     // Run the calls that the page has queued even if an attribute is invalid.

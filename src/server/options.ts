@@ -145,8 +145,9 @@ export function settingsOf(options: ClientOptions): ClientSettings {
   throwIf(typeFault('options', 'object', options));
   checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
+  throwIf(addressFault(options.baseUrl, options.allowInsecure));
   return {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, addressFault),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
     apiKey: checkApiKey(options.apiKey),
     secret: checkSecret(options.clientSecret),
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),

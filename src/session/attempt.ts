@@ -59,7 +59,7 @@ export async function runAttempt(
   if (holder !== lease)
     return holder && isLeased(claimed, now(), isLocked) ? { kind: 'leased', leaseId: holder.id } : VOID;
   const outcome = await ask(context, plan, claimed.set, signal).catch(
-    (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown) }),
+    (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown, settings.baseUrl) }),
   );
   const counted = signal.aborted ? VOID : outcome;
   const { after } = await records.update(attemptEnded(claimed, plan, counted, user, pause, now()), plan.kind);
@@ -84,7 +84,7 @@ async function ask(
   // `provide` may have returned a `Response`.
   const { status, ok } = Object(given) as Response;
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.
-  if (ok === false && status > 0) throw provideError(given, true);
+  if (ok === false && status > 0) throw given;
   if (given === null || given === undefined || status === 204) return { kind: 'nobody' };
   return { kind: 'answered', answer: (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
 }
@@ -95,28 +95,20 @@ interface ServerAnswer {
   readonly headers?: Partial<Pick<Headers, 'get'>> | undefined;
 }
 
-/** Pass on no other error than a TokenError: the message of a parser, for example, may quote the rejected input. */
-function errorOf({ kind }: Plan, thrown: unknown): TokenError {
+/**
+ * Why an attempt failed. What `provide` threw may be the response itself, or contain it. Nothing but a TokenError is passed on: the
+ * message of a parser, for example, may quote the rejected input.
+ */
+function errorOf({ kind }: Plan, thrown: unknown, baseUrl: string): TokenError {
   const isProvide = kind === 'provide';
   // Reading a value that the page's code threw may itself throw.
   const error = ignoreFailure(() => {
     if (thrown instanceof TokenError) return thrown;
-    return isProvide ? provideError(thrown, false) : undefined;
+    if (!isProvide) return new TokenError('network', explain?.noAnswer(baseUrl, thrown));
+    const { status: own, headers, response } = Object(thrown) as ServerAnswer & { readonly response?: ServerAnswer };
+    const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
+    const retryAfterMs = retryAfterOf(response?.headers ?? headers);
+    return new TokenError('provide_failed', explain?.provideFault(thrown, status), { status, retryAfterMs });
   });
   return error ?? new TokenError(isProvide ? 'provide_failed' : 'network', explain?.unreadable(kind));
-}
-
-/**
- * Why `provide` failed. What it threw may be the response itself, or contain it.
- *
- * @param isReturned  `provide` returned the response instead of throwing it.
- */
-function provideError(thrown: unknown, isReturned: boolean): TokenError {
-  const { status: own, headers, response } = Object(thrown) as ServerAnswer & { readonly response?: ServerAnswer };
-  const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
-  const message = explain?.provideFault(thrown, status, isReturned);
-  return new TokenError('provide_failed', message, {
-    status,
-    retryAfterMs: retryAfterOf(response?.headers ?? headers),
-  });
 }

@@ -89,10 +89,13 @@ async function attemptsOver(core: Core): Promise<boolean> {
 export async function signIn(core: Core, user: string | undefined): Promise<void> {
   core.user = user;
   // Without consent, only the erasure is stored; the user's label follows when consent is given.
-  await commitErasure(core, signedIn(core.consent ? user : undefined, core.now()));
+  const erasing = commitErasure(core, signedIn(core.consent ? user : undefined, core.now()));
+  // If it is not confirmed, this page goes on all the same with the user who has signed in.
+  await erasing.catch(() => {});
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await core.records.idle();
   if (!decideNow(core).token) await refreshNow(core);
+  await erasing;
 }
 
 /** The document now shows a page that was rendered for `user`: as when a page is loaded. */

@@ -19,8 +19,7 @@ import type { Change } from './rules/record.ts';
  *   page may still find the previous user.
  */
 export async function commit(core: Core, change: Change, isErasure = false): Promise<void> {
-  const { records } = core;
-  const { consent } = core;
+  const { records, consent } = core;
   if (!isErasure && consent === undefined)
     return new Promise((resolve, reject) => {
       core.waitingCalls.push((error) => (error ? reject(error) : resolve(commit(core, change))));

@@ -6,6 +6,7 @@ import { type Core, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
 import { readAgain, reconcile } from './reconcile.ts';
 import { erased, othersEnded } from './rules/host-changes.ts';
+import { NOTHING_EMITTED } from './rules/page-state.ts';
 
 /** Call the gate and apply every answer: only `true` is consent. */
 export function askConsent(core: Core): void {
@@ -33,22 +34,22 @@ export function askConsent(core: Core): void {
 }
 
 /** Consent is given, refused or withdrawn. A withdrawal resolves when the record is erased. */
-function setConsent(core: Core, isGranted: boolean): Promise<void> | undefined {
-  const before = core.consent;
-  if (core.isClosed) return undefined;
-  if (before && !isGranted) core.emitted = {};
-  const erasing = before && !isGranted ? commitErasure(core, erased).catch(() => {}) : undefined;
+async function setConsent(core: Core, isGranted: boolean): Promise<void> {
+  const { consent: before, user, settings } = core;
+  if (core.isClosed) return;
   core.consent = isGranted;
+  if (before && !isGranted) {
+    core.emitted = NOTHING_EMITTED;
+    return commitErasure(core, erased).catch(() => {});
+  }
   if (isGranted && !before) {
     // Other tabs may have changed the record meanwhile.
     core.records.loseTrack();
     void readAgain(core);
     releaseCalls(core);
     // After them, because a set that the page was rendered with may be the one that is stored, and has no label yet.
-    const { user, settings } = core;
     if (user !== undefined || settings.user === null)
       commit(core, othersEnded(user, core.now())).catch((error) => reportUnlessConsent(core, error));
   }
   reconcile(core);
-  return erasing;
 }

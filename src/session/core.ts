@@ -19,7 +19,7 @@ export interface Core extends PageState, AttemptContext {
   log(what: unknown): void;
   /** What `state` returns; absent before the first decision. */
   state?: SessionState;
-  attempt: (Attempt & { readonly controller: AbortController }) | undefined;
+  attempt?: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
   readonly waitingCalls: ((error?: TokenError) => void)[];
   /** Resolves when the last attempt has ended, with its error if it failed. */

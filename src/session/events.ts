@@ -1,11 +1,10 @@
 /** Listeners and their order. Nothing here knows what a session is. */
 
 /**
- * Create the listeners of a session: all get the events in the same order, and one that throws or rejects does not affect the others.
- *
- * @param onThrown  receives what a listener threw or rejected with.
+ * Create the listeners of a session: all get the events in the same order. One that throws or rejects does not affect the others; the
+ * browser reports it, as that of an EventTarget.
  */
-export function createEvents(onThrown: (thrown: unknown) => void) {
+export function createEvents() {
   const listeners = new Set<readonly [event: string, listener: (payload: never) => unknown]>();
   return {
     /** Listen; returns the unsubscribe function. */
@@ -26,7 +25,8 @@ export function createEvents(onThrown: (thrown: unknown) => void) {
           Promise.resolve(payload as never)
             // The listener may have been removed meanwhile.
             .then((said) => (listeners.has(entry) ? entry[1](said) : undefined))
-            .catch(onThrown);
+            // Without `reportError` (Chrome 94) the rejection itself is reported.
+            .catch(globalThis.reportError);
       }
     },
   };

@@ -26,7 +26,7 @@ export function parseOptions(given: SessionOptions): Settings {
   for (const [option, value] of Object.entries({ provide, consent, fetch, now, ...(store && methodsOf(store)) }))
     if (value !== undefined && typeof value !== 'function') throw new TypeError(`${option}: expected function`);
   return Object.assign(options, {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, explain?.addressFault),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
     name,
     timeoutMs,
     firstMs,
@@ -74,5 +74,5 @@ export function userOf(
   given: { readonly user?: string | undefined } | undefined,
 ): string | undefined {
   if (typeof (given ?? {}) !== 'object') throw new TypeError('options: expected object');
-  return userHashOf(settings, given?.user);
+  return userHashOf(settings, ownMembers(given).user);
 }

@@ -20,7 +20,7 @@ import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.ts';
 import { loggedOut, optedOut, renderedWith } from './rules/host-changes.ts';
-import { pageStateAfter } from './rules/page-state.ts';
+import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
 import type { SessionState } from './rules/state.ts';
 import { createShownRecord, limited } from './shown-record.ts';
 import type { Session, SessionOptions } from './types.ts';
@@ -99,21 +99,16 @@ function createCore(options: SessionOptions): Core {
     canProvide: !!settings.provide,
     canRefresh: settings.refresh !== 'off',
     user: userHashOf(settings, settings.user ?? undefined),
-    consent: undefined,
     isClosed: false,
     isAway: false,
     hiddenAt: 0,
     callers: 0,
-    attempt: undefined,
-    provideResult: undefined,
-    otherLeaseId: undefined,
     cause: 'load',
-    lastError: undefined,
-    emitted: {},
+    emitted: NOTHING_EMITTED,
     settings,
     now,
     log,
-    events: createEvents(log),
+    events: createEvents(),
     records: createShownRecord(baseUrl, store, {
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
       onSeen: (...seen) => {

@@ -8,7 +8,7 @@
  * the page.
  */
 
-import { ignoreFailure, TokenError } from '../token/errors.ts';
+import { ignoreFailure } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import { erased } from './rules/host-changes.ts';
@@ -97,31 +97,25 @@ async function updateIn<T extends SessionRecord | undefined>(
 }
 
 /**
- * Erase the set in a store that has failed, because the next page may find it.
+ * Erase the set in a store that has failed, because the next page may find it: a store that this page cannot use, the next page may
+ * use, for example after WebKit's network process has ended.
  *
- * @returns whether the next page will find no set: it is erased, there was none, or the store refuses to be read too. A store that
- *   does not answer in time may hold one.
+ * @returns whether it is confirmed that the store holds no set.
  */
 async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
-  const parse = (stored: unknown) => parseRecord(stored, baseUrl);
   let isOver = false;
   // A late call must not erase what another tab has written since. The tombstone of an opt-out stays.
   const erase = (record: SessionRecord) => {
     if (isOver || !record.set) return record;
     return record.optedOut ? erased(record) : undefined;
   };
+  const parse = (stored: unknown) => parseRecord(stored, baseUrl);
   const isErased = await limited(() => updateIn(given, parse, erase))
-    .finally(() => {
-      isOver = true;
-    })
-    .then(
-      () => true,
-      () =>
-        limited(() => given.read()).then(
-          (stored) => !parse(stored).set,
-          (error) => !(error instanceof TokenError),
-        ),
-    );
+    .then(() => true)
+    // It may be impossible to write, and nothing there to erase.
+    .catch(() => limited(() => given.read()).then((stored) => !parse(stored).set))
+    .catch(() => false);
+  isOver = true;
   ignoreFailure(() => given.close?.());
   return isErased;
 }
@@ -152,7 +146,12 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   // Until a page that was away has looked again, its user may have logged out in another tab.
   const access = createAccess(given, () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
-  const latest = () => onTheWay.reduce(applied, lastSeen ?? empty);
+  const latest = () => {
+    let record = lastSeen ?? empty;
+    // Not `reduce`: Prototype 1.6 replaces it.
+    for (const change of onTheWay) record = applied(record, change);
+    return record;
+  };
   const parse = (stored: unknown) => parseSeen(stored, baseUrl, lastSeen);
   const see = (record: SessionRecord, at: number, cause?: Cause) => {
     const before = lastSeen;

@@ -4,9 +4,15 @@ import { MAX_TIMER_MS } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
 
 /**
+ * In how many parts a limit is measured, each by a timer of its own. Time that passes while the page cannot run, because its main
+ * thread is busy or the browser is stopped, counts as one part; what has arrived meanwhile gets its turn in the others.
+ */
+const PARTS = 4;
+
+/**
  * Do `work` now, and wait for its result, at most `ms`.
  *
- * @param ms      capped at the maximum of a timer, 24 days.
+ * @param ms      time in which the page can run; capped at the maximum of a timer, 24 days.
  * @param work    may throw. It continues after the limit; its result is ignored then. Not done if the signal is aborted.
  * @param what    names the work in the error, for example `provide`.
  * @param signal  ends the wait when it is aborted: the promise rejects, and the caller looks at the signal.
@@ -21,8 +27,12 @@ export function withTimeout<T>(
   let timer: ReturnType<typeof setTimeout>;
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) return reject();
-    const onTimeout = () => reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
-    timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS));
+    let parts = PARTS;
+    const onPart = () => {
+      if (!parts--) return reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
+      timer = setTimeout(onPart, Math.min(ms, MAX_TIMER_MS) / PARTS);
+    };
+    onPart();
     // Not the property `onabort`: the host's `provide` may set that on the same signal.
     signal?.addEventListener('abort', reject);
     Promise.resolve(work()).then(resolve, reject);

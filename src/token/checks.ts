@@ -30,6 +30,16 @@ export function ownMembers(given: unknown): unknown {
 }
 
 /**
+ * Hide the members that `fetch` would read from `Object.prototype`. The options keep that prototype, because a page's own `fetch` may
+ * call its methods.
+ */
+export function requestOptions(given: RequestInit): RequestInit {
+  const options: Record<string, unknown> = { ...given };
+  for (const name in options) if (!Object.hasOwn(given, name)) options[name] = undefined;
+  return options;
+}
+
+/**
  * Name the type of a value.
  *
  * @returns `null`, `array`, `empty string`, or what `typeof` returns.
@@ -112,33 +122,37 @@ export function isLoopback(hostname: string): boolean {
  * Parse the address of an operator.
  *
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
- * @param faultOf  {@link addressFault}, for full messages; a production page omits it.
  * @returns the address without a trailing slash; a path is kept.
- * @throws {TypeError} that says what was expected and, with `faultOf`, what was passed. No user, password, query, fragment or path is
- *   quoted.
+ * @throws {TypeError}; {@link addressFault} says what was passed.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
-export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: typeof addressFault): string {
-  const url = typeof value === 'string' ? ignoreFailure(() => new URL(value)) : undefined;
-  const isHttp = url?.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
-  const isSchemePermitted = url?.protocol === 'https:' || isHttp;
-  throwIf(faultOf?.(value, url, isSchemePermitted));
-  const address = url && url.origin + url.pathname;
+export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
+  const url = urlOf(value);
+  const address = url && isPermitted(url, allowInsecure) && url.origin + url.pathname;
   // A user, a password, a query or a fragment makes the difference; an empty query or fragment does no harm.
-  const given = url?.href.replace(/[?#]+$/, '');
-  if (!isSchemePermitted || address !== given) throw new TypeError('baseUrl: expected an absolute https URL');
-  return `${address}`.replace(/\/+$/, '');
+  if (!address || address !== url.href.replace(/[?#]+$/, ''))
+    throw new TypeError('baseUrl: expected an absolute https URL');
+  return address.replace(/\/+$/, '');
+}
+
+function urlOf(value: unknown): URL | undefined {
+  return typeof value === 'string' ? ignoreFailure(() => new URL(value)) : undefined;
+}
+
+function isPermitted({ protocol, hostname }: URL, allowInsecure: unknown): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && (allowInsecure === true || isLoopback(hostname)));
 }
 
 /**
- * Explain what is wrong with the address of an operator.
+ * Explain what is wrong with the address of an operator. No user, password, query, fragment or path is quoted.
  *
- * @param url  `value` as the URL parser reads it, if it is absolute.
- * @returns    undefined if it is accepted.
- * @example addressFault('localhost:8080', undefined, false) // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
+ * @returns undefined if it is accepted.
+ * @example addressFault('localhost:8080') // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
  */
-export function addressFault(value: unknown, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
+export function addressFault(value: unknown, allowInsecure?: unknown): string | undefined {
   const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
+  const url = urlOf(value);
+  const isSchemePermitted = !!url && isPermitted(url, allowInsecure);
   const got = typeof value === 'string' && value ? mistakeIn(value, url, isSchemePermitted) : kindOf(value);
   return got && expectedGot('baseUrl', expected, got);
 }

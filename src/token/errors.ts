@@ -44,6 +44,8 @@ export interface TokenErrorDetails {
  * session.getToken().catch((e) => { if (isTokenError(e) && e.code === 'opted_out') hideAds(); });
  */
 export class TokenError extends Error {
+  // A field, not an assignment, which fails if `Error.prototype` is frozen.
+  override readonly name = 'TokenError';
   declare readonly code: ErrorCode;
   declare readonly status: number | undefined;
   declare readonly retryAfterMs: number | undefined;
@@ -55,7 +57,7 @@ export class TokenError extends Error {
   ) {
     // Node prints a `cause` that is undefined.
     super(message, cause === undefined ? undefined : { cause });
-    Object.assign(this, { name: 'TokenError', code, ...details });
+    Object.assign(this, { code, ...details });
   }
 
   /** The JSON of a state or of a log has the message too, which an `Error` does not list. */

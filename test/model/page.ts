@@ -166,6 +166,8 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     },
     setTimeout: arm,
     clearTimeout: disarm,
+    // What the listeners of the host throw.
+    reportError: () => {},
     addEventListener: windowEvents.addEventListener,
     removeEventListener: windowEvents.removeEventListener,
     fetch: environment.network.of(owner),

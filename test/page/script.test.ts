@@ -51,10 +51,10 @@ const load = async (attributes: Record<string, string> = {}) => {
 };
 /** Run the file while the platform names `tag` as the running script. */
 const run = async (tag: Element | null) => {
-  const currentScript = vi.spyOn(Document.prototype, 'currentScript', 'get').mockReturnValue(tag as never);
+  Object.defineProperty(Object.getPrototypeOf(document), 'currentScript', { configurable: true, value: tag });
   vi.resetModules();
   await import('../../src/page/script.ts');
-  currentScript.mockReturnValue(null);
+  Object.defineProperty(Object.getPrototypeOf(document), 'currentScript', { configurable: true, value: null });
   return window.tessera as Tessera;
 };
 const session = () => (window.tessera as Tessera | undefined)?.session;
@@ -316,7 +316,7 @@ describe('a session by attributes', () => {
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
     expect(await tessera.session?.getToken()).toBe('advertising-1');
     expect(calls).toEqual([
-      ['/token', { method: 'POST', credentials: 'same-origin', signal: expect.any(AbortSignal) }],
+      [`${location.origin}/token`, { method: 'POST', credentials: 'same-origin', signal: expect.any(AbortSignal) }],
     ]);
   });
 

@@ -105,13 +105,13 @@ export const fullStore = (inner: Store): Store => ({
 /** Show or hide the page. */
 export const setVisible = (visible: boolean) => {
   const value = visible ? 'visible' : 'hidden';
-  Object.defineProperty(Document.prototype, 'visibilityState', { value, configurable: true });
+  Object.defineProperty(Object.getPrototypeOf(document), 'visibilityState', { value, configurable: true });
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
 
 /** Show the page without an event, as some webviews do. */
 export const showSilently = () =>
-  Object.defineProperty(Document.prototype, 'visibilityState', { value: 'visible', configurable: true });
+  Object.defineProperty(Object.getPrototypeOf(document), 'visibilityState', { value: 'visible', configurable: true });
 
 /** Dispatch a lifecycle event: `freeze` and `resume` on the document, all others on the window. */
 export const dispatch = (event: string) =>

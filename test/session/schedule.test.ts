@@ -126,7 +126,7 @@ describe('a hidden page', () => {
     await session.ready;
     setVisible(false);
     await fixture.advance(5 * MINUTE);
-    Object.defineProperty(Document.prototype, 'visibilityState', { value: 'visible', configurable: true });
+    Object.defineProperty(Object.getPrototypeOf(document), 'visibilityState', { value: 'visible', configurable: true });
     expect(await session.getToken()).toBe('advertising-1');
     await fixture.advance(10 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');

@@ -179,8 +179,8 @@ describe('parseBaseUrl', () => {
   test('accepts http to another machine only if allowInsecure is true itself', () => {
     expect(parseBaseUrl('http://operator.example/', true)).toBe('http://operator.example');
     for (const allowInsecure of [undefined, false, 1, 'true', {}])
-      expect(() => parseBaseUrl('http://operator.example', allowInsecure, addressFault)).toThrow('the scheme "http:"');
-    expect(() => parseBaseUrl('ftp://operator.example', true, addressFault)).toThrow('got the scheme "ftp:"');
+      expect(addressFault('http://operator.example', allowInsecure)).toContain('the scheme "http:"');
+    expect(addressFault('ftp://operator.example', true)).toContain('got the scheme "ftp:"');
   });
 
   test.each<[value: unknown, got: string]>([
@@ -215,9 +215,7 @@ describe('parseBaseUrl', () => {
     ['https://operator.example#made-up-fragment', 'a URL with a query or fragment'],
   ])('%j is refused', (value, got) => {
     const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-    expect(() => parseBaseUrl(value, false, addressFault)).toThrow(
-      new TypeError(`baseUrl: expected ${expected}, got ${got}`),
-    );
+    expect(addressFault(value)).toBe(`baseUrl: expected ${expected}, got ${got}`);
   });
 
   test.each<unknown>([
@@ -248,8 +246,8 @@ describe('parseBaseUrl', () => {
     'made-up-1',
     'https://made up-1/made-up-1',
   ])('a message about %j quotes no part that may be secret', (value) => {
-    expect(() => parseBaseUrl(value, false, addressFault)).toThrow(TypeError);
-    expect(() => parseBaseUrl(value, false, addressFault)).not.toThrow('made');
+    expect(addressFault(value)).toBeTypeOf('string');
+    expect(addressFault(value)).not.toContain('made');
   });
 });
 

@@ -88,7 +88,8 @@ export function pageFeatures(): Report['page'] {
   return {
     secure: globalThis.isSecureContext === true,
     // Not imported from the session, so that this entry stays one file.
-    visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
+    visible:
+      !!globalThis.document && Reflect.get(Object.getPrototypeOf(document), 'visibilityState', document) === 'visible',
     locks: Boolean(globalThis.navigator?.locks),
     webCrypto: Boolean(globalThis.crypto?.subtle),
   };

@@ -6,7 +6,7 @@
  */
 
 import { createSession, type TokenAnswer } from '../../session/index.ts';
-import { addressFault, ownMembers, parseBaseUrl } from '../../token/checks.ts';
+import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import { createDatedStore } from './dated-store.ts';
@@ -121,7 +121,9 @@ export function update(dropIn: DropIn): void {
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
-  const baseUrl = parseBaseUrl(options.baseUrl ?? BASE_URLS[product], false, isDevelopment ? addressFault : undefined);
+  const address = options.baseUrl ?? BASE_URLS[product];
+  if (isDevelopment) throwIf(addressFault(address));
+  const baseUrl = parseBaseUrl(address);
   const name = `tessera-${product}`;
   const before = dropIn.state;
   if (isStarted(before)) before.session.close();

@@ -1,24 +1,13 @@
 /** The lifecycle of the page: shown, hidden, frozen, cached, back online. This file does not decide what happens then. */
 
-/** Lifecycle events of a page, and whether each wakes it: yes, no, only if it is visible, or only if it has stayed after `pagehide`. */
-const LIFECYCLE = {
-  pageshow: 'awake',
-  resume: 'awake',
-  online: 'if visible',
-  visibilitychange: 'if visible',
-  focus: 'if it stayed',
-  pagehide: 'away',
-  freeze: 'away',
-} as const;
-
 /**
- * Read a document property through the accessor of `Document.prototype`: an element with `name="visibilityState"` hides
- * `document.visibilityState`, and user content can contain such elements.
+ * Read a document property through the accessor of its prototype: an element with `name="visibilityState"` hides
+ * `document.visibilityState`, and user content can contain such elements. A script of the page may have replaced `Document`.
  *
  * @returns undefined if there is no document (workers, Node).
  */
 export function readDocument(name: 'currentScript' | 'visibilityState'): unknown {
-  return globalThis.document && Reflect.get(Document.prototype, name, document);
+  return globalThis.document && Reflect.get(Object.getPrototypeOf(document), name, document);
 }
 
 /** Tell whether the page is visible; true if there is no document (workers, Node). */
@@ -38,18 +27,23 @@ export interface LifecycleCallbacks {
 
 /** Watch the lifecycle of the page; returns a function that stops watching. */
 export function watchLifecycle({ onCheck, onWake, onLeave }: LifecycleCallbacks): () => void {
-  const onEvent = ({ type, persisted }: Event & { readonly persisted?: boolean }) => {
-    const becomes = LIFECYCLE[type as keyof typeof LIFECYCLE];
+  const onShown = () => (isPageVisible() ? onWake() : onCheck());
+  const listeners: Readonly<Record<string, (event: Event) => void>> = {
     // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten a pause.
-    const isRestored = becomes === 'awake' && persisted !== false;
-    if (becomes === 'away') onLeave();
-    else if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
-    else onCheck();
+    pageshow: (event) => ((event as PageTransitionEvent).persisted === false ? onCheck() : onWake()),
+    resume: onWake,
+    online: onShown,
+    visibilitychange: onShown,
+    // A page that gets the focus has stayed after `pagehide`.
+    focus: onCheck,
+    pagehide: onLeave,
+    freeze: onLeave,
   };
   // Listen on the window in the capture phase, through which events of the document pass too: but not those of a focused element.
   // Workers have no such events.
-  for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, event !== 'focus');
-  return () => {
-    for (const event in LIFECYCLE) globalThis.removeEventListener?.(event, onEvent, event !== 'focus');
+  const forAll = (method: 'addEventListener' | 'removeEventListener') => {
+    for (const event of Object.keys(listeners)) globalThis[method]?.(event, listeners[event]!, event !== 'focus');
   };
+  forAll('addEventListener');
+  return () => forAll('removeEventListener');
 }

@@ -4,7 +4,7 @@
  */
 
 import { fromB64, fromUtf8 } from '../../token/bytes.ts';
-import { ownMembers } from '../../token/checks.ts';
+import { ownMembers, requestOptions } from '../../token/checks.ts';
 import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
@@ -13,6 +13,9 @@ import type { Outcome } from '../rules/attempt-changes.ts';
 
 /** Statuses with which the service ends a refresh token. They arrive in plain text. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
+
+/** The longest answer that is read, characters. One with a token set has about 1,200. */
+const MAX_LENGTH = 65_536;
 
 /**
  * Read `Retry-After`, in ms. Only seconds count: a date would have to be compared with a clock that may be wrong.
@@ -31,8 +34,8 @@ export function retryAfterOf(headers: Partial<Pick<Headers, 'get'>> | undefined)
  * @param fetch    the host's `fetch`; default: the global one, looked up at each call.
  * @param set      the set to send; its key opens the answer.
  * @param signal   aborts the request. The caller enforces the time limit.
- * @throws {TokenError} `network`: no answer; `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open
- *   under the key or does not parse.
+ * @throws {TokenError} `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open under the key or does not
+ *   parse. Anything else means that there was no answer.
  * @see docs/protocol.md, "Refresh"
  */
 export async function refreshSet(
@@ -41,25 +44,18 @@ export async function refreshSet(
   set: TokenSet,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  let response: Response | null = null;
-  let text: string;
-  try {
+  const options = requestOptions({
+    method: 'POST',
     // Without custom headers and with a string body, a cross-origin request needs no preflight.
-    const init: RequestInit = {
-      method: 'POST',
-      body: set.refreshToken,
-      credentials: 'omit',
-      cache: 'no-store',
-      redirect: 'error',
-      signal,
-    };
-    response = await fetch(`${baseUrl}/v2/token/refresh`, ownMembers(init));
-    text = await response.text();
-  } catch (thrown) {
-    // If the session aborted the request, the reason is never read.
-    const message = explain && !signal.aborted ? explain.noAnswer(baseUrl, thrown, response) : undefined;
-    throw new TokenError('network', message);
-  }
+    body: set.refreshToken,
+    credentials: 'omit',
+    cache: 'no-store',
+    redirect: 'error',
+    signal,
+  });
+  const response = await fetch(`${baseUrl}/v2/token/refresh`, options);
+  explain?.response(baseUrl, response);
+  const text = await readText(response);
   const { status, headers } = response;
   // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { kind: 'answered', answer: 'ended' };
@@ -68,6 +64,23 @@ export async function refreshSet(
   // Old libraries replace `Date.parse` by a function that returns a Date or null.
   const dateMs = Number(Date.parse(headers.get('date') ?? '')) || undefined;
   return { kind: 'answered', answer: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
+}
+
+/**
+ * Read a body, of which no more than {@link MAX_LENGTH} is of use. The end of the attempt ends the request.
+ *
+ * @param response  of a page's own `fetch`, it may have no stream.
+ */
+async function readText(response: Response): Promise<string> {
+  const reader = response.body?.getReader?.();
+  if (!reader) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || text.length > MAX_LENGTH) return text;
+    text += decoder.decode(value, ownMembers({ stream: true }));
+  }
 }
 
 /** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */

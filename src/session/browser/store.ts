@@ -114,7 +114,6 @@ function updateValue(values: IDBObjectStore, change: (stored: unknown) => unknow
   return new Promise((resolve, reject) => {
     const { transaction } = values;
     const request = values.get(NAME);
-    request.onerror = () => reject(request.error);
     request.onsuccess = () => {
       try {
         const value = change(request.result);
@@ -124,11 +123,12 @@ function updateValue(values: IDBObjectStore, change: (stored: unknown) => unknow
         }
         // Otherwise, the browser commits only after it has notified the page of the last request, and never if the page ends first.
         transaction.commit();
-        resolve(promisifyRequest(transaction).then(() => value));
+        transaction.oncomplete = () => resolve(value);
       } catch (error) {
         reject(error);
       }
     };
+    transaction.onabort = () => reject(transaction.error);
   });
 }
 

@@ -6,21 +6,20 @@
  * Except for types, the folder imports only `token/`, so that every file of the session may import this one.
  */
 
-import { addressFault, typeFault } from '../../token/checks.ts';
+import { typeFault } from '../../token/checks.ts';
 import { parserOf } from './answer.ts';
 import { checkArguments } from './calls.ts';
 import { answerFault, changeFault, failureFault } from './consent.ts';
 import { noTokenReason, timedOut } from './no-token.ts';
 import { checkOptions } from './options.ts';
 import { checkProvided, provideFault, provideRequest } from './provide.ts';
-import { noAnswerReason, statusFault, unopenedFault } from './request.ts';
+import { checkResponse, noAnswerReason, statusFault, unopenedFault } from './request.ts';
 import { watchMistakes } from './warnings.ts';
 
 const development = {
   // Checks, which throw.
   options: checkOptions,
   session: checkArguments,
-  addressFault,
   parserOf,
   provided: checkProvided,
   provideRequest,
@@ -32,6 +31,7 @@ const development = {
   gateFailed: failureFault,
   gateChanged: changeFault,
   gateAnswered: answerFault,
+  response: checkResponse,
   noAnswer: noAnswerReason,
   answered: statusFault,
   unopened: unopenedFault,

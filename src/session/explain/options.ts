@@ -1,6 +1,6 @@
 /** Checks the names and types of a session's options. */
 
-import { choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import { addressFault, choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import type { Store } from '../browser/store.ts';
 import type { SessionOptions } from '../types.ts';
 
@@ -56,7 +56,8 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
 export function checkOptions(given: SessionOptions): void {
   throwIf(typeFault('options', 'object', given));
   checkMembers('', TYPES, given);
-  const { retry = {}, store, logger, refresh = 'auto' } = given;
+  const { baseUrl, allowInsecure, retry = {}, store, logger, refresh = 'auto' } = given;
+  throwIf(addressFault(baseUrl, allowInsecure));
   checkMembers('retry.', RETRY, retry);
   checkMethods('store', store, STORE);
   checkMethods('logger', logger, Object.keys(LOGGER));

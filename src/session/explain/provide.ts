@@ -10,12 +10,11 @@ import { noteThrown } from './warnings.ts';
 /**
  * Describe what `provide` threw or rejected with, or the error status of the response that it returned.
  *
- * @param status      the HTTP status in it, if there is one.
- * @param isReturned  `provide` returned this response.
- * @example provideFault(new SyntaxError(), undefined, false) // 'provide rejected with SyntaxError; the response may not be JSON: ...'
+ * @param status  the HTTP status in it, if there is one.
+ * @example provideFault(new SyntaxError(), undefined) // 'provide rejected with SyntaxError; the response may not be JSON: ...'
  */
-export function provideFault(thrown: unknown, status: number | undefined, isReturned: boolean): string {
-  if (isReturned) return answeredFault(requestOf(thrown as Response), status as number);
+export function provideFault(thrown: unknown, status: number | undefined): string {
+  if (returned.has(thrown as Response)) return answeredFault(requestOf(thrown as Response), status as number);
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
   if (!status && isCodeFault(thrown))
@@ -84,7 +83,7 @@ const requests = new WeakMap<Response, string>();
 /** Note the request of the script tag's `data-provide`, and reject with what is wrong with its response. */
 export async function provideRequest(url: string, asked: Promise<Response>): Promise<Response> {
   // A query may name the user.
-  const request = `POST ${url.split('?')[0]}`;
+  const request = `POST ${new URL(url).pathname}`;
   const response = await asked.catch((thrown: unknown) => {
     throw thrown instanceof TypeError ? unansweredFault(request) : thrown;
   });
@@ -93,9 +92,13 @@ export async function provideRequest(url: string, asked: Promise<Response>): Pro
   return response;
 }
 
+/** What `provide` has returned, instead of throwing it. */
+const returned = new WeakSet<object>();
+
 /** Reject an HTML page, such as a login page, that `provide` returned. */
 export function checkProvided(given: unknown): void {
   const response = Object(given) as Response;
+  returned.add(response);
   const fault = response.ok ? htmlFault(requestOf(response), response) : undefined;
   if (fault) throw fault;
 }

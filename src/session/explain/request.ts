@@ -1,20 +1,27 @@
 /** Explains why a request to the operator failed, as far as a browser lets the page see. */
 
 import { kindOf } from '../../token/checks.ts';
-import { type ErrorCode, ignoreFailure } from '../../token/errors.ts';
+import { type ErrorCode, ignoreFailure, TokenError } from '../../token/errors.ts';
 import { classOf, isCodeFault } from './provide.ts';
 import { isBlocked, noteThrown } from './warnings.ts';
+
+function missingAnswer(baseUrl: string): string {
+  return `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
+}
+
+/** Reject what the page's own `fetch` resolved with, if it is not a Response. */
+export function checkResponse(baseUrl: string, response: unknown): void {
+  const fault = responseTypeFault(response);
+  if (fault) throw new TokenError('network', missingAnswer(baseUrl) + fault);
+}
 
 /**
  * State that there was no answer, and the likely reason.
  *
- * @param thrown    what `fetch` rejected with. If the page's own code is at fault, the console shows it.
- * @param response  what the page's own `fetch` resolved with; null if it did not.
+ * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
  */
-export function noAnswerReason(baseUrl: string, thrown: unknown, response: unknown): string {
-  const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
-  const fault = response !== null && responseTypeFault(response);
-  if (fault) return what + fault;
+export function noAnswerReason(baseUrl: string, thrown: unknown): string {
+  const what = missingAnswer(baseUrl);
   const own = ignoreFailure(() => ownFault(thrown));
   return own ? noteThrown(`${what}; ${own}: see the console`, thrown) : what + networkReason(baseUrl);
 }

@@ -4,11 +4,13 @@
  * Random numbers are drawn before a change, so every change is pure.
  */
 
+import { ownMembers } from '../../token/checks.ts';
 import type { TokenError } from '../../token/errors.ts';
 import { phaseOf } from '../../token/phase.ts';
 import type { Answer, TokenSet } from '../../token/token-set.ts';
 import { optedOut, setByHost } from './host-changes.ts';
 import {
+  applied,
   type Change,
   CLOCK_TOLERANCE_MS,
   isSameSet,
@@ -83,7 +85,7 @@ export function attemptEnded(
 ): Change {
   return (record) => {
     const isTaken = !!record.lease && record.lease.id !== sent.lease?.id;
-    const released = isTaken || !record.lease ? record : { ...record, lease: undefined };
+    const released = isTaken || !record.lease ? record : applied(record, withoutLease);
     if (!isSameSet(record, sent)) return released;
     if (outcome.kind === 'failed') return isTaken ? released : failed(released, plan, outcome.error, pause, now);
     if (outcome.kind === 'nobody') return withNobody(released, now);
@@ -91,12 +93,14 @@ export function attemptEnded(
   };
 }
 
+const withoutLease: Change = (record) => ({ ...record, lease: undefined });
+
 /**
  * Count an attempt that has ended at `now` without a valid set. One whose tab was left or closed before the answer is not counted: that
  * is not a failure of the service.
  */
 function counted(record: SessionRecord, now: number): RetryState {
-  const { attempts = 0, refusals = 0, hasWoken = false } = currentRetry(record, now) ?? {};
+  const { attempts = 0, refusals = 0, hasWoken = false } = ownMembers(currentRetry(record, now));
   return { attempts: attempts + 1, refusals, countedAt: now, waitUntil: 0, reason: 'back_off', hasWoken };
 }
 

@@ -1,5 +1,6 @@
 /** What only this page knows of a session, and what of it changes with the record. */
 
+import { ownMembers } from '../../token/checks.ts';
 import { TokenError } from '../../token/errors.ts';
 import { isSameSet, type SessionRecord } from './record.ts';
 import type { Plan } from './retry.ts';
@@ -23,7 +24,7 @@ export interface PageState {
   /** The user for whom this page was rendered, or who has signed in on it, hashed. */
   user: string | undefined;
   /** Undefined: the gate has not answered. */
-  consent: boolean | undefined;
+  consent?: boolean | undefined;
   isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */
   isAway: boolean;
@@ -31,18 +32,18 @@ export interface PageState {
   hiddenAt: number;
   /** Calls of `getToken` that wait for a token. */
   callers: number;
-  attempt: Attempt | undefined;
+  attempt?: Attempt | undefined;
   /**
    * `nobody`: `provide` is not called, because nobody is signed in (it said so, or the user has logged out), or the service has
    * refused the set that was held back after an opt-out. `failed`: its last call failed.
    */
-  provideResult: 'nobody' | 'failed' | undefined;
+  provideResult?: 'nobody' | 'failed' | undefined;
   /** The lease of another tab that has stopped an attempt of this page, by its id: the page waits as long as that tab has it. */
-  otherLeaseId: number | undefined;
+  otherLeaseId?: number | undefined;
   /** Where the current set came from, for the next `token` event. */
   cause: Cause;
   /** The last failure; absent once the record has another set, or none. */
-  lastError: TokenError | undefined;
+  lastError?: TokenError | undefined;
   /** What listeners were last notified of. */
   emitted: Emitted;
 }
@@ -55,6 +56,8 @@ export interface Emitted {
   /** `needsTokens` has been emitted for the current need, or must not be, because the user has logged out. */
   readonly need?: boolean | undefined;
 }
+
+export const NOTHING_EMITTED: Emitted = ownMembers({});
 
 /** What the page sees of the record. */
 export interface View {

@@ -42,8 +42,10 @@ export interface Lease {
   readonly isLocked: boolean;
 }
 
+const WAIT_REASONS = ['back_off', 'refused', 'retry_after', 'woken'] as const;
+
 /** Why an attempt of any tab waits. */
-export type WaitReason = 'back_off' | 'refused' | 'retry_after' | 'woken';
+export type WaitReason = (typeof WAIT_REASONS)[number];
 
 /** When the next attempt may start, and what led to it. */
 export interface RetryState {
@@ -112,10 +114,9 @@ export function serviceTime({ receivedAt, offsetMs }: SessionRecord, now: number
   return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
 }
 
-/** Tell whether members are counts, spans (ms) or instants (epoch ms). 1e15 ms are beyond the year 9999. */
-function areNumbers(given: object, ...names: string[]): boolean {
-  const isPlausible = (value: unknown) => typeof value === 'number' && Math.abs(value) < 1e15;
-  return names.every((name) => isPlausible(given[name as never]));
+/** Tell whether a value is a count, a span (ms) or an instant (epoch ms). 1e15 ms are beyond the year 9999. */
+function isPlausible(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value < 1e15;
 }
 
 /**
@@ -126,16 +127,20 @@ function areNumbers(given: object, ...names: string[]): boolean {
  */
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const parsed = ignoreFailure(() => {
-    const record = ownMembers<SessionRecord>({ ...(stored as SessionRecord) });
+    const record = ownMembers(stored as SessionRecord);
+    const { v, generation, offsetMs, receivedAt, acceptedUntil, clearedAt } = record;
     const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers(record.lease);
     const retry = record.retry && ownMembers(record.retry);
+    const numbers = [generation, receivedAt, acceptedUntil, clearedAt];
+    if (lease) numbers.push(lease.id, lease.at, lease.ms);
+    if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil);
     const isSound =
-      record.v === 2 &&
+      v === 2 &&
       record.baseUrl === baseUrl &&
-      areNumbers(record, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt') &&
-      (!lease || areNumbers(lease, 'id', 'at', 'ms')) &&
-      (!retry || areNumbers(retry, 'attempts', 'refusals', 'countedAt', 'waitUntil'));
+      numbers.every(isPlausible) &&
+      (isPlausible(offsetMs) || isPlausible(-offsetMs)) &&
+      (!retry || WAIT_REASONS.includes(retry.reason));
     return isSound ? ownMembers({ ...record, set, lease, retry }) : undefined;
   });
   return parsed ?? emptyRecord(baseUrl);

@@ -15,7 +15,7 @@ afterEach(() => {
 const load = async (product?: string) => {
   const tag = document.createElement('script');
   if (product !== undefined) tag.dataset['product'] = product;
-  vi.spyOn(Document.prototype, 'currentScript', 'get').mockReturnValue(tag);
+  Object.defineProperty(Object.getPrototypeOf(document), 'currentScript', { configurable: true, value: tag });
   vi.resetModules();
   await import('../../../src/page/uid2/script.ts');
 };

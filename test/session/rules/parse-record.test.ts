@@ -22,7 +22,7 @@ test.each<readonly [sentence: string, stored: unknown, expected: SessionRecord]>
   ['may have nothing but what is required', bare(), bare()],
   ['keeps unknown members: a later version may need them', { ...whole, more: 1 }, { ...whole, more: 1 } as never],
   ['loses unknown members of its set', { ...whole, set: { ...setOf(1), more: 1 } }, whole],
-  ['may have a negative generation', bare({ generation: -1 }), bare({ generation: -1 })],
+  ['may have a negative offset', bare({ offsetMs: -1e15 + 1 }), bare({ offsetMs: -1e15 + 1 })],
   ['may have the largest numbers', bare({ offsetMs: 1e15 - 1 }), bare({ offsetMs: 1e15 - 1 })],
 ])('a stored record %s', (_, stored, expected) => expect(parse(stored)).toEqual(expected));
 
@@ -51,6 +51,9 @@ describe('it reads as absent', () => {
     ['with an end before the expiry', withSet({ endsAt: DUE })],
     ['with a lease that is a number', { ...whole, lease: 5 }],
     ['with a retry state that is a string', { ...whole, retry: 'text' }],
+    ['with a retry state of an unknown reason', { ...whole, retry: { ...retry(), reason: 1n } }],
+    ['with a retry state of fewer attempts than none', { ...whole, retry: retry({ attempts: -1 }) }],
+    ['with a negative generation', { ...whole, generation: -1 }],
     ...membersOf(whole, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt'),
     ...membersOf(leaseOf(DUE), 'id', 'at', 'ms').map(
       ([what, lease]) => [`with a lease ${what}`, { ...whole, lease }] as const,
