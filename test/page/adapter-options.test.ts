@@ -5,7 +5,7 @@ import { renderToString } from 'react-dom/server';
 import { expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../src/page/consent.ts';
 import { inspect } from '../../src/page/inspector.ts';
-import { connectPrebid } from '../../src/page/prebid.ts';
+import { connectPrebid } from '../../src/page/user-id-module.ts';
 import { TesseraProvider } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { connectWebview } from '../../src/page/webview.ts';

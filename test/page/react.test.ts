@@ -14,7 +14,7 @@ import {
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { connectPrebid } from '../../src/page/prebid.ts';
+import { connectPrebid } from '../../src/page/user-id-module.ts';
 import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
