@@ -71,7 +71,10 @@ const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, 
     'a folder is entered through its index.ts or a shared file',
     entranceRule,
     [
-      [{ 'page/user-id-module.ts': `import type { Session } from '../session/types.ts';` }, 'expected session/index.ts'],
+      [
+        { 'page/user-id-module.ts': `import type { Session } from '../session/types.ts';` },
+        'expected session/index.ts',
+      ],
       [{ 'server/a.ts': `import { hashOf } from '../token/dii.ts';` }, 'expected token/index.ts'],
       [{ 'cli/a.ts': `export { b } from '../server/b.ts';` }, 'expected server/index.ts'],
       [{ 'cli/map/a.ts': `const b = await import('../../mapping/b.ts');` }, 'expected mapping/index.ts'],
