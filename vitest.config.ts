@@ -28,6 +28,7 @@ const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts'];
 const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts'];
 const built = [
   'test/package.test.ts',
+  'test/file-names.test.ts',
   'test/consumers.test.ts',
   'test/examples.test.ts',
   'test/testing/runners.test.ts',

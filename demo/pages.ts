@@ -43,11 +43,11 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     modules: ['/script-tag.js'],
   },
   '/prebid': {
-    file: 'prebid.html',
+    file: 'auction.html',
     title: 'Prebid',
     lead: 'The real Prebid.js with a bidder on this machine: see the user ID in the bid request.',
-    scripts: ['/prebid.bundle.js', '/tessera.js'],
-    modules: ['/prebid-page.js'],
+    scripts: ['/pbjs.js', '/tessera.js'],
+    modules: ['/auction-page.js'],
     packages: [PREBID],
   },
   '/webview': {
@@ -109,8 +109,8 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     file: 'runtime.html',
     title: 'Prebid',
     lead: '',
-    scripts: ['/prebid.bundle.js'],
-    modules: ['/runtime-prebid.js'],
+    scripts: ['/pbjs.js'],
+    modules: ['/runtime-uid2-module.js'],
     isFrame: true,
     packages: [PREBID],
   },
@@ -215,7 +215,7 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
   for (const [name, value] of Object.entries({ title, ...values }))
     main = main.replaceAll(`{{${name}}}`, escaped(value));
   const tags = [
-    ...scripts.map((src) => `<script${src === '/prebid.bundle.js' ? '' : ' defer'} src="${src}"></script>`),
+    ...scripts.map((src) => `<script${src === '/pbjs.js' ? '' : ' defer'} src="${src}"></script>`),
     ...modules.map((src) => `<script type="module" src="${src}"></script>`),
   ].join('\n    ');
   const top = `<a class="skip" href="#main">Skip to the content</a>

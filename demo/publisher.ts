@@ -20,7 +20,7 @@ const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 
 /** Files of `dist/` that are served under their own names. */
 const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
-const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
+const BUILT_MODULES = ['inspector', 'webview', 'user-id-module', 'consent', 'secure-signals'];
 
 function read(file: string) {
   return readFile(new URL(file, import.meta.url), 'utf8');
@@ -59,7 +59,7 @@ function scriptsOf(incumbent: string | undefined): Record<string, () => Promise<
       BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
     ),
     ...(canRun('/react') && { '/react-app.js': bundleReact }),
-    ...(canRun('/prebid') && { '/prebid.bundle.js': () => prebidScript(PREBID_MODULES) }),
+    ...(canRun('/prebid') && { '/pbjs.js': () => prebidScript(PREBID_MODULES) }),
     ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
   };
 }

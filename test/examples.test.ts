@@ -18,6 +18,7 @@ import { INSTALL_MS } from '../build/packages.ts';
 import { createOperator, type Operator } from '../src/operator/index.ts';
 import { listen } from '../src/operator/node.ts';
 import { openProfile } from './support/browser.ts';
+import { ruleAgainst } from './support/filter-rules.ts';
 import { consumers, installPacked, run, type User } from './support/packed.ts';
 
 const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid'];
@@ -145,7 +146,10 @@ test.each(['vite-react', 'prebid'])('%s is built by Vite without a warning', asy
   customLogger.warn = (message) => void warned.push(message);
   customLogger.warnOnce = customLogger.warn;
   await build({ root: folderOf(name), customLogger, build: { target: 'es2022' } });
-  expect(await readdir(join(folderOf(name), 'dist'))).toContain('index.html');
+  const files = await readdir(join(folderOf(name), 'dist'), { recursive: true });
+  expect(files).toContain('index.html');
+  // Content blockers leave the built page alone.
+  expect(files.filter((file) => ruleAgainst(`https://site.example/${file}`))).toEqual([]);
   expect(warned.filter((message) => !message.includes('/prebid.js'))).toEqual([]);
 });
 

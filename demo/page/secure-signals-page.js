@@ -1,11 +1,13 @@
 // Secure Signals: what Google Publisher Tag collects from the session. A mock stands in for Google.
 
 import { $, operator, provide, showReader, showToken, tail } from '/common.js';
-import { connectSecureSignals } from '/secure-signals.js';
 
 // region connect
 const session = window.tessera.createSession({ baseUrl: operator, provide });
-connectSecureSignals(session);
+import('/secure-signals.js').then(
+  ({ connectSecureSignals }) => connectSecureSignals(session),
+  () => {}, // a content blocker has blocked the adapter: the session works without it
+);
 // endregion
 
 showReader(session);

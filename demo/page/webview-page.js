@@ -1,7 +1,5 @@
 // A page in an app: a session that is connected to the app.
 
-import { connectWebview } from '/webview.js';
-
 const $ = (id) => document.getElementById(id);
 const owner = new URLSearchParams(location.search).get('owner');
 
@@ -10,7 +8,10 @@ const session = window.tessera.createSession({
   name: `demo-webview-${owner}`,
   refresh: owner === 'host' ? 'off' : 'auto',
 });
-const { ready } = connectWebview(session, { owner });
+const ready = import('/webview.js').then(
+  ({ connectWebview }) => connectWebview(session, { owner }).ready,
+  () => false, // a content blocker has blocked the adapter: the session works without it
+);
 
 const show = () => {
   const token = session.advertisingToken;

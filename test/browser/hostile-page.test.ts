@@ -38,7 +38,7 @@ const framesOf = (origin: string) =>
 
 const ADAPTERS = `<script type="module">
   import { tcfConsent } from '/page/consent.js';
-  import { connectPrebid } from '/page/prebid.js';
+  import { connectPrebid } from '/page/user-id-module.js';
   import { connectSecureSignals } from '/page/secure-signals.js';
   import { connectWebview } from '/page/webview.js';
   const { session } = tessera;

@@ -29,11 +29,11 @@ const SCRIPTS: Record<string, string> = {
   prebid: '<script src="/prebid.js"></script>',
   session: '<script src="/tessera.js" data-base-url="{{operator}}" data-provide="/token"></script>',
   adapter: `<script type="module">
-    import { connectPrebid } from '/page/prebid.js';
+    import { connectPrebid } from '/page/user-id-module.js';
     tessera.push(({ session }) => (window.disconnect = connectPrebid(session, { name: '{{name}}' })));
   </script>`,
   lateAdapter: `<script>
-    import('/page/prebid.js').then(({ connectPrebid }) =>
+    import('/page/user-id-module.js').then(({ connectPrebid }) =>
       (window.tessera = window.tessera || []).push(({ session }) => (window.disconnect = connectPrebid(session, { name: '{{name}}' }))));
   </script>`,
   latePrebid: '<script src="/slow/prebid.js" async></script>',

@@ -5,9 +5,9 @@ import { renderToString } from 'react-dom/server';
 import { expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../src/page/consent.ts';
 import { inspect } from '../../src/page/inspector.ts';
-import { connectPrebid } from '../../src/page/prebid.ts';
 import { TesseraProvider } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
+import { connectPrebid } from '../../src/page/user-id-module.ts';
 import { connectWebview } from '../../src/page/webview.ts';
 
 /** The options are checked before the session is used. */

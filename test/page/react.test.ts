@@ -14,9 +14,9 @@ import {
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { connectPrebid } from '../../src/page/prebid.ts';
 import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
+import { connectPrebid } from '../../src/page/user-id-module.ts';
 import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { MINUTE, until, useFakeClock } from '../support/clock.ts';
@@ -354,14 +354,14 @@ describe('a provider', () => {
     const pushed: { collectorFunction(): Promise<string> }[] = [];
     vi.stubGlobal('pbjs', pbjs);
     vi.stubGlobal('googletag', { cmd: [], secureSignalProviders: pushed });
-    const AdTags = () => {
+    const Adapters = () => {
       const { session } = useSession();
       useEffect(() => session && connectPrebid(session), [session]);
       useEffect(() => session && connectSecureSignals(session), [session]);
       return h(Below);
     };
     const first = { ...(await optionsWith()), user: 'account-a' };
-    const appOf = (options: SessionOptions) => h(StrictMode, null, h(TesseraProvider, { options }, h(AdTags)));
+    const appOf = (options: SessionOptions) => h(StrictMode, null, h(TesseraProvider, { options }, h(Adapters)));
     expect(() => renderToString(appOf(first))).not.toThrow();
     const { element, root } = await mount(appOf(first));
     const check = async () => {

@@ -1,5 +1,4 @@
 import { createSession } from 'tessera-id';
-import { connectPrebid } from 'tessera-id/prebid';
 
 /** What this page uses of Prebid's global; before Prebid has loaded, only the queue exists. */
 interface Pbjs {
@@ -22,10 +21,13 @@ const session = createSession({
 });
 
 // Prebid gets every new token, even in the middle of a page view; logout, opt-out and expiry remove it.
-connectPrebid(session);
+const connected = import('tessera-id/prebid').then(
+  ({ connectPrebid }) => connectPrebid(session),
+  () => {}, // a content blocker has blocked the adapter: the session works without it
+);
 
-// The first auction waits for the token, but not for long.
-await session.getToken({ timeoutMs: 500 }).catch(() => {});
+// The first auction waits for the adapter and the token, but not long for the token.
+await Promise.all([connected, session.getToken({ timeoutMs: 500 }).catch(() => {})]);
 que.push(() => {
   const pbjs = scope.pbjs as Pbjs;
   pbjs.addAdUnits([{ code: 'slot', mediaTypes: { banner: { sizes: [[300, 250]] } }, bids: [] }]);

@@ -11,3 +11,7 @@ declare module '*/tessera' {
 declare module '*/ads' {
   export function Ads(): import('react').ReactNode;
 }
+
+declare module '*/adapters' {
+  export function Adapters(): import('react').ReactNode;
+}

@@ -18,6 +18,8 @@ declare global {
   const provideHousehold: ProvideOption;
   const createSession: typeof import('tessera-id').createSession;
   const connectWebview: typeof import('tessera-id/webview').connectWebview;
+  /** Resolves once the adapter for Prebid is connected, or blocked. */
+  const connected: Promise<unknown>;
   const tcfConsent: typeof import('tessera-id/consent').tcfConsent;
 
   /** The page's own functions. */

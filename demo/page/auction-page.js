@@ -1,13 +1,17 @@
 // The real Prebid.js, connected to the session by one call, with a bidder on this machine.
 
 import { $, operator, provide, showReader, showToken, tail } from '/common.js';
-import { connectPrebid } from '/prebid.js';
 
 // region connect
 const session = window.tessera.createSession({ baseUrl: operator, provide });
-connectPrebid(session);
+import('/user-id-module.js').then(
+  ({ connectPrebid }) => connectPrebid(session),
+  () => {}, // a content blocker has blocked the adapter: the session works without it
+);
 // endregion
 
+showReader(session);
+showToken(session);
 const { pbjs } = window;
 pbjs.setConfig({
   s2sConfig: {
@@ -19,8 +23,6 @@ pbjs.setConfig({
     endpoint: `${location.origin}/auction`,
   },
 });
-showReader(session);
-showToken(session);
 $('refresh').onclick = () => session.refresh().catch(({ message }) => ($('same').textContent = message));
 
 /** Show the user IDs of the last bid request, as the server received them. */

@@ -1,7 +1,7 @@
 /** What the real Prebid in a real browser (test/browser/prebid.test.ts) cannot show: a Prebid that loads late, or never. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
+import { connectPrebid, type Prebid } from '../../src/page/user-id-module.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { HOUR, MINUTE, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';

@@ -1,8 +1,8 @@
 /**
- * Prebid.js: passes the current token to Prebid each time it changes.
+ * The entry `tessera-id/prebid`: passes the current token to the user ID module of Prebid.js each time it changes.
  *
  * The session refreshes, and Prebid only sends: its `uid2` (or `euid`) module receives a bare `value`, which it neither stores
- * nor refreshes. This file uses only Prebid's global.
+ * nor refreshes. This file uses only Prebid's global. Content blockers block files that are called `prebid`, so this one is not.
  */
 
 import type { Session } from '../session/index.ts';

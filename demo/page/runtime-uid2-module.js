@@ -1,7 +1,7 @@
 import { operator } from '/common.js';
 import { firstSet, measure, showFailure } from '/runtime.js';
 
-// region compare-prebid
+// region compare-uid2-module
 const { pbjs } = window;
 firstSet()
   .then((uid2Token) => {
