@@ -1,9 +1,10 @@
-#!/usr/bin/env -S node --
+#!/usr/bin/env node
 /// <reference types="node" />
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
- * `node --`: Node 20 reads an `--env-file` after the script name as its own option, unless `--` precedes it. `--env` is ours alone.
+ * The first line has no options for Node, because BusyBox's `env` (Alpine Linux) does not split them. So Node 20, which also reads an
+ * `--env-file` after the script name, ends before this file runs if that file does not exist; `--env` is ours alone.
  *
  * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal.
  */

@@ -59,8 +59,6 @@ const run = (
   roles: readonly string[] = ROLES,
 ) => {
   const command = [
-    // As the installed command: Node 20 would read an `--env-file` of the command as its own option.
-    '--',
     COMMAND,
     'operator',
     '--port',

@@ -194,10 +194,10 @@ describe('several processes', () => {
     expect(node.err()).not.toContain('MaxListenersExceededWarning');
   });
 
-  test('--env-file names a file that does not exist yet', async () => {
+  test('--env names a file that does not exist yet', async () => {
     const file = join(await emptyFolder(), 'new.env');
     const node = await startNode(
-      ['--database', await freshLocation('postgres'), '--processes', '2', '--env-file', file],
+      ['--database', await freshLocation('postgres'), '--processes', '2', '--env', file],
       {},
     );
     expect(await readFile(file, 'utf8')).toMatch(/^TESSERA_API_KEY=/m);
