@@ -234,9 +234,19 @@ test('the command is executable, under both of its names', async () => {
   expect(bin).toEqual({ tessera: 'dist/cli/main.js', 'tessera-id': 'dist/cli/main.js' });
 });
 
-test('the command accepts an --env-file that does not exist yet, which Node 20 would refuse', async () => {
+test("the command starts with BusyBox's env (Alpine Linux), which passes the rest of the first line on as one name", async () => {
   const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
-  const failure = await run(command, ['doctor', '--env-file', 'nowhere.env']).catch((error) => error);
+  const [first = ''] = (await readFile(command, 'utf8')).split('\n');
+  const [interpreter = '', ...rest] = first.split(/ (.*)/s).filter(Boolean);
+  // The system passes everything after the interpreter as one argument.
+  expect([interpreter, rest.length]).toEqual(['#!/usr/bin/env', 1]);
+  const program = (await run('sh', ['-c', 'command -v -- "$1"', 'sh', rest[0]!])).stdout.trim();
+  expect((await run(program, [command, '--version'])).stdout).toMatch(/^\d+\.\d+\.\d+/);
+});
+
+test('the command names a file of --env that does not exist', async () => {
+  const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
+  const failure = await run(command, ['doctor', '--env', 'nowhere.env']).catch((error) => error);
   expect([failure.code, failure.stderr]).toEqual([2, 'error: --env: could not read nowhere.env: no such file\n']);
 });
 

@@ -11,7 +11,7 @@ const { listen } = await builtNode();
 
 const operator = createOperator({ participants: [{ roles: ['GENERATOR'] }, { siteId: 2, roles: ['MAPPER'] }] });
 const [publisher, advertiser] = operator.participants;
-const { url: baseUrl, port } = await listen(operator, { port: 0 });
+const { url: baseUrl, port } = await listen(operator, { port: 0, replaceGlobals: true });
 const result = await createClient({ baseUrl, ...publisher! }).generate({ email: 'user@example.com' });
 if (result.status !== 'success') throw new Error(`expected a token set, got ${result.status}`);
 const { apiKey, clientSecret } = advertiser!;

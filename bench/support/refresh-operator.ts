@@ -17,5 +17,5 @@ const client = createClient({
 });
 const result = await client.generate({ email: 'user@example.com' });
 if (result.status !== 'success') throw new Error(`expected a token set, got ${result.status}`);
-const { port } = await listen(operator, { port: 0 });
+const { port } = await listen(operator, { port: 0, replaceGlobals: true });
 report({ port, path: '/v2/token/refresh', body: result.tokens.refreshToken });

@@ -47,6 +47,7 @@ export function demoCommand(io: Io): Command {
       parsePort,
     )
     .action(async (options: { readonly port?: number }) => {
+      io.serves?.();
       const { startDemo } = (await import(/* @vite-ignore */ findDemo())) as DemoModule;
       const demo = await startDemo(options).catch((error) => {
         const { syscall, address, port } = error;

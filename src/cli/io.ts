@@ -23,6 +23,11 @@ export interface Io {
   readonly outIsTerminal?: boolean | undefined;
   /** Ask a yes-or-no question. Undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<boolean>) | undefined;
+  /**
+   * Declare that this process serves others, who must not notice that nobody reads its output any more. Without this call, a command
+   * ends when standard output cannot be written, because its results would be lost.
+   */
+  serves?(): void;
   /** Resolves when a signal asks the process to stop. */
   stopped(): Promise<void>;
 }

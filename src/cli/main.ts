@@ -1,9 +1,10 @@
-#!/usr/bin/env -S node --
+#!/usr/bin/env node
 /// <reference types="node" />
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
- * `node --`: Node 20 reads an `--env-file` after the script name as its own option, unless `--` precedes it. `--env` is ours alone.
+ * The first line has no options for Node, because BusyBox's `env` (Alpine Linux) does not split them. So Node 20, which also reads an
+ * `--env-file` after the script name, ends before this file runs if that file does not exist; `--env` is ours alone.
  *
  * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal.
  */
@@ -47,12 +48,23 @@ function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
 process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
 const [{ reasonOf }, { run }] = await Promise.all([import('./paths.ts'), import('./program.ts')]);
 
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader such as `head` closes the pipe before the end of the output, which needs no message.
-  if (error.code !== 'EPIPE') process.stderr.write(`error: could not write standard output: ${reasonOf(error)}\n`);
-  process.exit(1);
-});
-// Messages that nobody can read must not end a job.
+/** Whether others rely on this process. Its outputs are only messages then. */
+let isService = false;
+
+let isOutputLost = false;
+
+function onOutputError(error: NodeJS.ErrnoException): void {
+  if (!isService) {
+    // A reader such as `head` closes the pipe before the end of the output, which needs no message.
+    if (error.code !== 'EPIPE') process.stderr.write(`error: could not write standard output: ${reasonOf(error)}\n`);
+    process.exit(1);
+  }
+  if (isOutputLost) return;
+  isOutputLost = true;
+  process.stderr.write(`warning: standard output is lost from here on: ${reasonOf(error)}\n`);
+}
+process.stdout.on('error', onOutputError);
+// Messages that nobody can read must not end a job either.
 process.stderr.on('error', () => {});
 
 /** Ctrl-C and Ctrl-D close the interface. Both mean no. */
@@ -80,6 +92,11 @@ function flushOut(): void {
   while (process.stdout.writableCorked > 0) process.stdout.uncork();
 }
 
+/** A reader that stalls must not fill the memory with log lines. Results of a command are kept: it waits for their reader. */
+function mayBuffer(stream: NodeJS.WriteStream): boolean {
+  return stream.writableLength <= MAX_BUFFERED_BYTES || (stream === process.stdout && !isService);
+}
+
 let dropped = 0;
 process.stderr.on('drain', () => {
   if (dropped > 0) process.stderr.write(`warning: ${dropped} lines were dropped, because nobody read standard error\n`);
@@ -100,14 +117,13 @@ process.exitCode = await run(process.argv.slice(2), {
       process.stdout.cork();
       process.nextTick(flushOut);
     }
-    process.stdout.write(`${line}\n`);
+    if (mayBuffer(process.stdout)) process.stdout.write(`${line}\n`);
   },
   err: (line) => {
     // The lines of both streams stay in order on a terminal, and in a file that receives both.
     flushOut();
-    // A reader that stalls must not fill the memory with log lines.
-    if (process.stderr.writableLength > MAX_BUFFERED_BYTES) dropped++;
-    else process.stderr.write(`${line}\n`);
+    if (mayBuffer(process.stderr)) process.stderr.write(`${line}\n`);
+    else dropped++;
   },
   flushed: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
@@ -115,6 +131,9 @@ process.exitCode = await run(process.argv.slice(2), {
   terminal: process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined,
   outIsTerminal: process.stdout.isTTY,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
+  serves: () => {
+    isService = true;
+  },
   stopped: () => new Promise((resolve) => void stopping.add(resolve)),
 });
 // A process of `--processes` ends only when it has been stopped.

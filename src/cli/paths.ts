@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EFBIG: 'the file would be too large',
   ENAMETOOLONG: 'the name is too long',
   EMFILE: 'too many open files',
+  EPIPE: 'nobody reads it',
 };
 
 /** An address, a phone number, or a long string without an extension that is not a path: a token, key, secret or hash. */

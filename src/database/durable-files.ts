@@ -3,14 +3,16 @@
  *
  * PGlite starts PostgreSQL with `-F`, which disables fsync, and the fsync of its file system does nothing. A killed process loses
  * nothing, but a power failure may lose or damage any file. This file enables fsync and implements it. PGlite also creates most
- * files readable and writable for everybody; this file removes those permissions. Because it patches PGlite's internal file
- * system, which is not a documented interface, tests count the fsync calls and check the modes.
+ * files readable and writable for everybody; this file removes those permissions.
+ *
+ * It patches PGlite's internal file system, which is not a documented interface. Tests count the fsync calls and check the modes. If a
+ * version of PGlite has other internals, a warning says so, and its files are neither durable nor private; the folder is.
  */
 
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { PGlitePackage } from './packages.ts';
+import { PGLITE_RANGE, type PGlitePackage } from './packages.ts';
 
 /** An open file of Emscripten's NODEFS. `nfd` is the descriptor in Node; folders have none. */
 interface Stream {
@@ -53,21 +55,42 @@ function keepPrivate({ node_ops: ops }: NodeFiles): void {
     );
 }
 
+function keepDurable(files: NodeFiles): void {
+  files.stream_ops.fsync = ({ nfd, node }) => {
+    if (nfd === undefined) syncPath(files.realPath(node));
+    else fsyncSync(nfd);
+    return 0;
+  };
+}
+
+/** Tell whether the internals are those that this file patches. An error here would end the process, because nothing catches it. */
+function isNodeFiles(files: unknown): files is NodeFiles {
+  const { realPath, node_ops: ops, stream_ops: streams } = Object(files) as Partial<NodeFiles>;
+  return [realPath, ops?.mknod, ops?.setattr].every((one) => typeof one === 'function') && typeof streams === 'object';
+}
+
+function warnOfInternals(): void {
+  process.emitWarning(
+    `database: this version of @electric-sql/pglite is not one that Tessera has been tested with: a power failure may lose commits or damage the database; use ${PGLITE_RANGE}`,
+    { code: 'TESSERA_PGLITE' },
+  );
+}
+
 /** PGlite options for a private folder whose commits are on the disk when they are acknowledged. */
-export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string) {
+export function durableOptions({ PGlite, NodeFS }: Pick<PGlitePackage, 'PGlite' | 'NodeFS'>, folder: string) {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
   files.init = async (...args) => {
     const result = await init(...args);
-    result.emscriptenOpts.preRun?.push((module) => {
-      const { NODEFS } = module as unknown as { NODEFS: NodeFiles };
-      keepPrivate(NODEFS);
-      NODEFS.stream_ops.fsync = ({ nfd, node }) => {
-        if (nfd === undefined) syncPath(NODEFS.realPath(node));
-        else fsyncSync(nfd);
-        return 0;
-      };
-    });
+    const { preRun } = result.emscriptenOpts;
+    if (!Array.isArray(preRun)) warnOfInternals();
+    else
+      preRun.push((module) => {
+        const { NODEFS } = module as { NODEFS?: unknown };
+        if (!isNodeFiles(NODEFS)) return warnOfInternals();
+        keepPrivate(NODEFS);
+        keepDurable(NODEFS);
+      });
     return result;
   };
   return {

@@ -1,8 +1,13 @@
 /**
- * Loads the packages of the engines when they are first needed. They are optional dependencies that the user installs.
+ * Loads the packages of the engines when they are first needed. They are optional dependencies that the user installs, in versions
+ * that a package manager does not always check.
  */
 
-import { TokenError } from '../token/index.ts';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+import { expectedGot, TokenError } from '../token/errors.ts';
 
 /** PGlite, with its file system for Node. */
 export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
@@ -23,8 +28,45 @@ function importError(error: unknown, location: string, name: string): unknown {
 
 // esbuild and webpack fail on the import of a package that is not installed, unless the import is directly inside a `try`.
 
-/** Load PGlite with its file system for Node. */
+/**
+ * The versions of PGlite that the tests have run with, as in `peerDependencies`. Earlier ones end the process, or cannot open a folder
+ * that is private; a later series may have another file format.
+ */
+export const PGLITE_RANGE = '~0.5.15';
+const SERIES = '0.5.';
+const FIRST_PATCH = 15;
+
+/**
+ * Explain why a version of PGlite cannot be used. Undefined if it can, or if it is unknown, because a bundler has included PGlite.
+ *
+ * @example pgliteFault('0.5.14') // '@electric-sql/pglite: expected version ~0.5.15, got 0.5.14'
+ */
+export function pgliteFault(version: string | undefined): string | undefined {
+  if (version === undefined) return undefined;
+  const isTested = version.startsWith(SERIES) && Number.parseInt(version.slice(SERIES.length), 10) >= FIRST_PATCH;
+  return isTested ? undefined : expectedGot('@electric-sql/pglite', `version ${PGLITE_RANGE}`, version);
+}
+
+async function installedPGlite(): Promise<string | undefined> {
+  try {
+    // Its `exports` do not list `package.json`.
+    const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite');
+    const { version } = JSON.parse(await readFile(join(dirname(entry), '../package.json'), 'utf8'));
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Load PGlite with its file system for Node.
+ *
+ * @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used.
+ */
 export async function loadPGlite() {
+  const fault = pgliteFault(await installedPGlite());
+  if (fault !== undefined)
+    throw new TokenError('storage_failed', `database: ${fault}: npm install @electric-sql/pglite@${PGLITE_RANGE}`);
   try {
     return { ...(await import('@electric-sql/pglite')), ...(await import('@electric-sql/pglite/nodefs')) };
   } catch (error) {

@@ -116,6 +116,12 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   return isHashed ? hashed(type, value) : { form, value };
 }
 
+/** Tell whether an object has the members of DII without a value, such as the empty column of a user without an address. */
+export function isWithoutValue(dii: Dii): boolean {
+  const members = Object.entries(Object(dii));
+  return members.length > 0 && members.every(([key, value]) => KEYS.some((name) => name === key) && value == null);
+}
+
 /** Explain why {@link sentDii} or the hash of `dii` is invalid: in the words of the service, unless more is known. */
 export function invalidReason(dii: Dii): string {
   return sentDii(dii, 'none').fault ?? 'invalid identifier';

@@ -51,11 +51,19 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
   phone_hash: 'a hash: 32 bytes in base64 or hexadecimal',
 };
 
+/** The message of a service that rejects DII, also in the error of a request that was not sent for this reason. */
+const INVALID_DII = 'Invalid Identifier';
+
+/** Tell whether `generate` has failed because the DII of this user is invalid. Another try with the same DII fails too. */
+export function isInvalidDii({ code, message }: TokenError): boolean {
+  return code === 'client_error' && message.includes(INVALID_DII);
+}
+
 /** The field of a request that holds one DII. */
 function diiField(path: string, { form, value, fault }: SentDii): Record<string, string> {
   if (value !== undefined) return { [form]: value };
   const reason = fault ?? `expected ${EXPECTED[form]}`;
-  throw new TokenError('client_error', `${requestName(path)} not sent: ${reason} (Invalid Identifier)`);
+  throw new TokenError('client_error', `${requestName(path)} not sent: ${reason} (${INVALID_DII})`);
 }
 
 async function send(call: Call, path: string, payload: unknown, limits: CallLimits): Promise<ServiceAnswer> {

@@ -11,8 +11,8 @@ import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
 import { checkInteger, checkOptionNames } from './checks.ts';
 import type { Client } from './client.ts';
 import { callerFault, checkOrigins, isAllowedCaller, preflightHeaders } from './cross-site.ts';
-import type { Dii } from './dii.ts';
-import { answerOf } from './endpoints.ts';
+import { type Dii, isWithoutValue } from './dii.ts';
+import { answerOf, isInvalidDii } from './endpoints.ts';
 
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
@@ -23,7 +23,8 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
    */
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
-   * Returns the DII of the signed-in user, or null if nobody is signed in. Read it from your own login session (a cookie, a
+   * Returns the DII of the signed-in user, or null if nobody is signed in. If the DII is invalid, or its value is null, the response
+   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. Read it from your own login session (a cookie, a
    * header), never from the body or the URL of the request, because anyone could then request another user's tokens.
    *
    * @param context  the further arguments of the handler, for example the context of a route or an environment.
@@ -76,12 +77,20 @@ function fail(status: number, headers?: Record<string, string>): Response {
   return reply(status, { status: 'error' }, headers);
 }
 
-/** Create the answer for a failure of the service. */
+/**
+ * Create the answer for a failure of the service. There is no token for this user until the data changes or the user consents, so a
+ * page must not ask again before the next page view: the session does so after any other status than 204.
+ */
 function failService(error: TokenError): Response {
-  if (error.code === 'no_consent') return reply(204);
+  if (error.code === 'no_consent' || isInvalidDii(error)) return reply(204);
   const wait = error.retryAfterMs;
   const status = statusFor(error);
   return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
+}
+
+function withoutValue(dii: Dii): TokenError {
+  const got = Object.entries(dii).map(([key, value]) => `${key} as ${kindOf(value)}`);
+  return new TokenError('client_error', `tokenHandler: ${expectedGot('user', 'DII', got.join(', '))}`);
 }
 
 function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
@@ -97,7 +106,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * | request | answer |
  * |---|---|
  * | `POST`, signed in | 200, `{ status: 'success', body }` or `{ status: 'optout' }` |
- * | `POST`, nobody signed in, or no sufficient `tcfConsent` | 204 |
+ * | `POST`, nobody signed in; no sufficient `tcfConsent`; no valid DII of this user | 204 |
  * | from a page on another origin that `origins` does not list | 403 |
  * | `OPTIONS` (preflight) from a page on one of `origins` | 204 |
  * | any other method | 405 |
@@ -149,6 +158,10 @@ export function tokenHandler<Context extends unknown[] = []>(
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
+      if (isWithoutValue(dii)) {
+        report(withoutValue(dii), request);
+        return reply(204);
+      }
       const consent = (await tcfConsent?.(request, ...context)) || undefined;
       const found = clientOf();
       isAsked = true;

@@ -93,6 +93,29 @@ describe('the process of tessera', () => {
     expect(await exit).toEqual([0, null]);
   });
 
+  test('an operator whose standard output is closed, or fills a disk, goes on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tessera-output-'));
+    const path = join(folder, 'tessera.env');
+    const full = await open('/dev/full', 'w');
+    const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0', '--env', path], {
+      cwd,
+      env,
+      stdio: ['ignore', full.fd, 'pipe'],
+    });
+    const exit = once(child, 'exit');
+    const warnings: string[] = [];
+    for await (const line of createInterface(child.stderr!)) {
+      if (line.startsWith('warning: standard output')) warnings.push(line);
+      if (warnings.length > 0) break;
+    }
+    expect(warnings).toEqual(['warning: standard output is lost from here on: no space left on the device']);
+    const [, address] = /^TESSERA_BASE_URL='?([^'\n]+)/m.exec(await readFile(path, 'utf8')) ?? [];
+    expect(await (await fetch(`${address}/ops/healthcheck`)).text()).toBe('OK');
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+    await Promise.all([full.close(), rm(folder, { recursive: true })]);
+  });
+
   // As root, a process can be started as the first one of a PID namespace, as in a container.
   test.skipIf(process.getuid?.() !== 0)(
     'SIGTERM ends the first process of a container while its database hangs during the start',

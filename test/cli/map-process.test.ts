@@ -185,8 +185,7 @@ describe('the process of tessera map', () => {
     const place = await fixture.database();
     const env = { PATH: process.env.PATH ?? '' };
     const run = (...args: string[]) => {
-      // Node 20 reads an --env-file after the name of the script, unless -- precedes it.
-      const child = spawn(process.execPath, ['--', COMMAND, 'map', '--counts', '--database', place, ...args], { env });
+      const child = spawn(process.execPath, [COMMAND, 'map', '--counts', '--database', place, ...args], { env });
       return Promise.all([text(child.stderr), once(child, 'exit')]);
     };
     const [said, exit] = await run();

@@ -41,6 +41,8 @@ export interface Node extends Calls {
   err(): string;
   /** Send it a signal. */
   signal(signal: NodeJS.Signals): void;
+  /** Stop reading its standard output, as a reader that has ended. */
+  closeOut(): void;
   /** Stop it with SIGTERM and wait for its exit. */
   stop(): Promise<ExitResult>;
   /** Kill it with SIGKILL and wait for its exit. */
@@ -58,18 +60,7 @@ const run = (
   execPath = process.execPath,
   roles: readonly string[] = ROLES,
 ) => {
-  const command = [
-    // As the installed command: Node 20 would read an `--env-file` of the command as its own option.
-    '--',
-    COMMAND,
-    'operator',
-    '--port',
-    '0',
-    '--log-level',
-    'error',
-    ...roles,
-    ...args,
-  ];
+  const command = [COMMAND, 'operator', '--port', '0', '--log-level', 'error', ...roles, ...args];
   const { PATH = '' } = process.env;
   const child = spawn(execPath, command, {
     cwd: root,
@@ -117,6 +108,7 @@ export const startNode = async (
     out,
     err,
     signal: (signal) => void child.kill(signal),
+    closeOut: () => void child.stdout.destroy(),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     ...createCalls((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),

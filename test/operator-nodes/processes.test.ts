@@ -151,6 +151,26 @@ describe('several processes', () => {
     expect(node.out.filter((line) => line.startsWith('listening on'))).toHaveLength(1);
   });
 
+  test('SIGHUP replaces the processes though the reader of standard output has gone', async () => {
+    const config = join(await emptyFolder(), 'config.json');
+    const write = (siteIds: readonly number[]) =>
+      writeFile(config, JSON.stringify({ participants: siteIds.map((siteId) => ({ siteId, roles: ['GENERATOR'] })) }), {
+        mode: 0o600,
+      });
+    await write([7]);
+    const database = await freshLocation('postgres');
+    const node = await startNode(['--config', config, '--database', database, '--processes', '2'], {}, undefined, []);
+    node.closeOut();
+    await write([7, 8]);
+    const before = await workersOf(node);
+    node.signal('SIGHUP');
+    await expect.poll(async () => (await workersOf(node)).filter((pid) => before.includes(pid)), WAIT).toEqual([]);
+    await expect
+      .poll(() => node.err(), WAIT)
+      .toContain('warning: standard output is lost from here on: nobody reads it');
+    expect((await node.stop()).code).toBe(0);
+  });
+
   test('a process that cannot be created is tried again', async () => {
     const folder = await emptyFolder();
     const node = join(folder, 'node');
@@ -194,10 +214,10 @@ describe('several processes', () => {
     expect(node.err()).not.toContain('MaxListenersExceededWarning');
   });
 
-  test('--env-file names a file that does not exist yet', async () => {
+  test('--env names a file that does not exist yet', async () => {
     const file = join(await emptyFolder(), 'new.env');
     const node = await startNode(
-      ['--database', await freshLocation('postgres'), '--processes', '2', '--env-file', file],
+      ['--database', await freshLocation('postgres'), '--processes', '2', '--env', file],
       {},
     );
     expect(await readFile(file, 'utf8')).toMatch(/^TESSERA_API_KEY=/m);

@@ -193,6 +193,26 @@ describe('the look-up of participants', () => {
     expect(asked).toHaveLength(3 + MAX_UNKNOWN_LOOKUPS);
   });
 
+  test('a flood stops nobody if a look-up needs no query', async () => {
+    const find = async () => undefined;
+    const unlimited = createParticipantLookup({ find }, undefined, () => 0, Number.POSITIVE_INFINITY);
+    await flood(unlimited, 2 * MAX_UNKNOWN_LOOKUPS);
+    expect(await unlimited('Bearer nobody')).toBeUndefined();
+  });
+
+  test('a flood of unknown keys stops no participant of an operator in memory', async () => {
+    const service = createTestService();
+    const ask = async (authorization: string, address: string): Promise<number> => {
+      const init = { method: 'POST', headers: { authorization }, body: 'x' };
+      return (await service.operator.fetch(new Request(`${BASE}/v2/token/generate`, init), { address })).status;
+    };
+    const unknown = Array.from({ length: 2 * MAX_UNKNOWN_LOOKUPS }, (_, at) =>
+      ask(`Bearer ${at}`, `192.0.2.${at % 60}`),
+    );
+    expect(new Set(await Promise.all(unknown))).toEqual(new Set([401]));
+    expect(await ask(`Bearer ${service.participant.apiKey}`, '198.51.100.1')).toBe(400);
+  });
+
   test('a flood may stop those who have called, but none of the last 10,000', async () => {
     const clock = { at: 0 };
     const participants = createParticipantLookup(

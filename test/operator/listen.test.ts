@@ -36,6 +36,14 @@ const recordAddresses = () => {
 };
 
 describe('listen', () => {
+  test('leaves Request and Response of its host as they are', async () => {
+    const own = { Request, Response };
+    const { url, close } = await start(createTestService().operator, { port: 0 });
+    expect(await fetch(`${url}/ops/healthcheck`)).toBeInstanceOf(Response);
+    await close();
+    expect([Request === own.Request, Response === own.Response]).toEqual([true, true]);
+  });
+
   test('serves generate and refresh, with repeated leading slashes too', async () => {
     const service = createTestService();
     const { url, port } = await start(service.operator, { port: 0 });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { ENVELOPE_MS } from '../../src/operator/ports/envelopes.ts';
+import type { State } from '../../src/operator/ports/state.ts';
 import { memoryEnvelopes } from '../../src/operator/state/envelopes.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { BASE, createTestService, envelope, NOON, ROOT, SECOND, type TestService } from './fixtures.ts';
+import { BASE, createTestService, DAY, envelope, NOON, ROOT, SECOND, type TestService } from './fixtures.ts';
 
 const GENERATE = '/v2/token/generate';
 const LOGOUT = '/v2/token/logout';
@@ -69,13 +71,52 @@ describe('logout refuses an envelope that was refused before', () => {
     expect((await service.call(GENERATE, user, { as: as! })).json.status).toBe('success');
   });
 
-  test.each([121 * SECOND, 23 * 3600 * SECOND])('because its clock was %i ms ahead', async (aheadMs) => {
+  test.each([121 * SECOND, 3600 * SECOND])('because its clock was %i ms ahead', async (aheadMs) => {
     const service = createTestService();
     const send = sender(service, await envelope(user, service.participant.clientSecret, NOON + aheadMs));
     expect((await send(GENERATE, false)).json.message).toContain('Invalid timestamp');
     service.now = NOON + aheadMs;
     expect(await send(LOGOUT, false)).toMatchObject({ http: 400, json: REFUSED });
   });
+});
+
+test.each([
+  ['rateLimit', { rateLimit: 2 }],
+  ['anonymousRateLimit', { anonymousRateLimit: 2 }],
+])('envelopes of a clock that is ahead count towards %s, and one above it is not remembered', async (_, options) => {
+  const added: string[] = [];
+  const state: State = {
+    ...memoryState(),
+    envelopes: {
+      add: async (tag) => {
+        added.push(tag);
+        return true;
+      },
+    },
+  };
+  const service = createTestService({ state, ...options });
+  const { apiKey, clientSecret } = service.participant;
+  const send = async (): Promise<number> => {
+    const body = toB64(await envelope(user, clientSecret, NOON + 3600 * SECOND));
+    const request = new Request(BASE + LOGOUT, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${apiKey}` },
+    });
+    return (await service.operator.fetch(request, { address: '192.0.2.1' })).status;
+  };
+  const statuses: number[] = [];
+  while (!statuses.includes(429)) statuses.push(await send());
+  expect(added).toHaveLength(statuses.length - 1);
+});
+
+test('an envelope that is more than an hour ahead is forgotten an hour later', async () => {
+  const store = memoryEnvelopes();
+  const sealedAt = NOON + DAY;
+  expect(await store.add('tag', NOON, sealedAt)).toBe(true);
+  const forgottenAt = NOON + 3600 * SECOND + ENVELOPE_MS;
+  expect(await store.add('tag', forgottenAt - 1, sealedAt)).toBe(false);
+  expect(await store.add('tag', forgottenAt, sealedAt)).toBe(true);
 });
 
 test('logout refuses an envelope that is older than the role OPTOUT', async () => {

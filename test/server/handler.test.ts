@@ -226,7 +226,12 @@ describe('callers', () => {
 describe('failures: the page gets a status, the host the error', () => {
   test.each<[string, Step, number, string]>([
     ['unauthorized', plain(401, { status: 'unauthorized' }), 502, 'unauthorized'],
-    ['a refused DII', plain(400, { status: 'client_error', message: 'Invalid Identifier' }), 502, 'client_error'],
+    [
+      'a request refused for another reason than its DII',
+      plain(400, { status: 'client_error', message: 'Required Parameter Missing' }),
+      502,
+      'client_error',
+    ],
     ['an internal error', plain(500), 502, 'http_status'],
     ['an overloaded service', plain(503), 503, 'http_status'],
     ['a rate limit', plain(429), 503, 'rate_limited'],
@@ -239,6 +244,37 @@ describe('failures: the page gets a status, the host the error', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(await response.text()).toBe('{"status":"error"}');
     expect(errors).toEqual([expect.objectContaining({ name: 'TokenError', code })]);
+  });
+
+  test.each<[string, unknown, string]>([
+    [
+      'an invalid address',
+      { email: 'not-an-address' },
+      'generate: POST /v2/token/generate not sent: expected an email address (Invalid Identifier)',
+    ],
+    [
+      'an invalid hash',
+      { phoneHash: 'abc' },
+      'generate: POST /v2/token/generate not sent: expected a hash: 32 bytes in base64 or hexadecimal (Invalid Identifier)',
+    ],
+    ['no address', { email: null }, 'tokenHandler: user: expected DII, got email as null'],
+    [
+      'neither an address nor a number',
+      { email: undefined, phone: null },
+      'tokenHandler: user: expected DII, got email as undefined, phone as null',
+    ],
+  ])('a signed-in user with %s is 204, like nobody, and reported', async (_, dii, message) => {
+    const { post, errors, seen } = handlerOf(success, { user: () => dii as never });
+    const response = await post();
+    expect([response.status, await response.text()]).toEqual([204, '']);
+    expect(errors).toEqual([expect.objectContaining({ name: 'TokenError', code: 'client_error', message })]);
+    expect(seen).toEqual([]);
+  });
+
+  test('a signed-in user whose DII the service rejects is 204, and reported', async () => {
+    const { post, errors, seen } = handlerOf(plain(400, { status: 'client_error', message: 'Invalid Identifier' }));
+    expect([(await post()).status, seen.length]).toEqual([204, 1]);
+    expect(errors).toEqual([expect.objectContaining({ code: 'client_error', status: 400 })]);
   });
 
   test('no answer of the service is 504 after timeoutMs', async () => {

@@ -137,6 +137,7 @@ export function operatorCommand(io: Io): Command {
       'write address and credentials to this file (mode 0600) instead of printing them',
     )
     .action(async ({ env: envFile, printCredentials, ...flags }: Flags) => {
+      io.serves?.();
       const output: CredentialOutput = { envFile, printCredentials };
       // The user's environment may contain the variable too, but then no parent process is connected.
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;

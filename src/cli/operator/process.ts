@@ -23,7 +23,8 @@ export async function openPort(
   options: ListenOptions & { readonly port: number; readonly host: string },
 ): Promise<Listening> {
   try {
-    return await listen(handler, options);
+    // This process belongs to the operator alone.
+    return await listen(handler, { ...options, replaceGlobals: true });
   } catch (error) {
     throw listenError(error, option, options.host, options.port);
   }

@@ -30,7 +30,12 @@ export function createLimits({ settings, state, participants }: Service): Limits
   return {
     participant: rateLimit === undefined ? undefined : (state.limiter?.(rateLimit) ?? memoryRateLimit(rateLimit)),
     anonymous,
-    findParticipant: createParticipantLookup(participants, anonymous),
+    findParticipant: createParticipantLookup(
+      participants,
+      anonymous,
+      undefined,
+      state.participants.isInMemory ? Number.POSITIVE_INFINITY : undefined,
+    ),
     bodyMemory: createBodyMemory(),
     startRequest: createLargeRequests(),
     longResponses: createTurns(),

@@ -33,11 +33,13 @@ export type ParticipantLookup = (
  *
  * @param addresses  counts the requests without a participant. Undefined: no limit.
  * @param now        a clock that never goes back, ms.
+ * @param maxUnknown  permitted look-ups of unknown keys in one second. Infinity if a look-up needs no query.
  */
 export function createParticipantLookup(
   { find }: Pick<Participants, 'find'>,
   addresses: AddressLimit | undefined,
   now: () => number = () => performance.now(),
+  maxUnknown = MAX_UNKNOWN_LOOKUPS,
 ): ParticipantLookup {
   // Digests, so that no API key stays in memory. `accepted` is in order of use, oldest first.
   const unknownUntil = new Map<string, number>();
@@ -69,7 +71,7 @@ export function createParticipantLookup(
     if (running) return (await running) ?? count(address);
     const refusal = isAccepted ? undefined : count(address);
     if (refusal) return refusal;
-    if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
+    if (!isAccepted && lookups >= maxUnknown) return { waitMs: windowEndsAt - at };
     // Counted before the answer is known, because parallel look-ups must not exceed the limit.
     if (!isAccepted) lookups++;
     const countedUntil = windowEndsAt;

@@ -69,6 +69,11 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Tell whether the time in an envelope is close enough to the operator's, both epoch ms. */
+export function isCurrent(sealedAt: number, now: number): boolean {
+  return Math.abs(now - sealedAt) < CLOCK_WINDOW_MS;
+}
+
 async function openEnvelope(
   bytes: Bytes,
   key: AesKey,
@@ -89,7 +94,7 @@ async function openEnvelope(
   const { at: sealedAt, nonce, json } = message;
   const payload = json === '' ? undefined : parseObject(json);
   const payloadFault = json !== '' && !payload ? clientError(messages.payload) : undefined;
-  const fault = Math.abs(now - sealedAt) < CLOCK_WINDOW_MS ? payloadFault : clientError(messages.time);
+  const fault = isCurrent(sealedAt, now) ? payloadFault : clientError(messages.time);
   return { payload, nonce, sealedAt, fault, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
 }
 

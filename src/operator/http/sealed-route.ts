@@ -3,7 +3,7 @@
  *
  * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, start of a large request, endpoint,
  * sealed answer. Therefore, the body of an unknown caller is never read, and only a caller with the client secret uses up a
- * participant's rate limit. The clock is read once, so that the answer and the time in its envelope agree.
+ * participant's rate limit, also with envelopes that are rejected for their time, of which each is remembered. The clock is read once, so that the answer and the time in its envelope agree.
  *
  * For a participant with the role OPTOUT, the role that the endpoint needs is checked after the envelope has been remembered.
  */
@@ -19,7 +19,7 @@ import type { Caller } from './caller-limits.ts';
 import type { Limits } from './limits.ts';
 import { longBody } from './long-response.ts';
 import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
-import { type OpenedRequest, openBody } from './request-envelope.ts';
+import { isCurrent, type OpenedRequest, openBody } from './request-envelope.ts';
 import {
   bodyResponse,
   bodyTooLarge,
@@ -45,38 +45,46 @@ interface ReceivedRequest extends OpenedRequest {
   readonly bodyBytes: number;
 }
 
+/** An envelope that exceeds a limit. */
+interface Excess {
+  readonly waitMs: number;
+}
+
 /**
  * Reads and opens an envelope. One of a participant with the role OPTOUT is remembered before anything can refuse it, because it
- * does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Resolves
- * with undefined if the body is too large.
+ * does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Only one that
+ * is rejected for its time counts first: a participant could otherwise fill the memory with them. Resolves with undefined if the body
+ * is too large.
  */
 async function receive(
   { settings, envelopes }: Service,
-  { request }: Exchange,
-  { secret, roles }: Participant,
-): Promise<ReceivedRequest | EndpointResult | undefined> {
+  limits: Pick<Limits, 'participant' | 'anonymous'>,
+  { request, caller }: Exchange,
+  { secret, roles, keyHash }: Participant,
+): Promise<ReceivedRequest | EndpointResult | Excess | undefined> {
   const body = await readBody(request);
   if (!body) return undefined;
   const now = settings.now();
   const opened = await openBody(body, isBinary(request), secret, now, settings.scope);
   if ('httpStatus' in opened) return opened;
+  if (roles.has('OPTOUT') && !isCurrent(opened.sealedAt, now)) {
+    const waitMs = (await limits.participant?.take(keyHash)) ?? limits.anonymous?.take(caller.address);
+    if (waitMs !== undefined) return { waitMs };
+  }
   const isReplay = roles.has('OPTOUT') && !(await envelopes.add(opened.tag, now, opened.sealedAt));
   return { ...opened, now, isReplay, bodyBytes: body.length };
 }
 
 /** Remember the envelope of a request that no endpoint serves, as those of all other requests. */
-export async function rememberEnvelope(
-  service: Service,
-  { findParticipant, bodyMemory }: Limits,
-  exchange: Exchange,
-): Promise<void> {
+export async function rememberEnvelope(service: Service, limits: Limits, exchange: Exchange): Promise<void> {
+  const { findParticipant, bodyMemory } = limits;
   const { request, caller } = exchange;
   const authorization = request.headers.get('authorization');
   if (!authorization || announcesMoreThan(request, MAX_BODY_BYTES)) return;
   const participant = await findParticipant(authorization, caller.address);
   if (!participant || 'waitMs' in participant || !participant.roles.has('OPTOUT')) return;
   const release = bodyMemory.reserve(participant.keyHash, request);
-  if (release) await receive(service, exchange, participant).finally(release);
+  if (release) await receive(service, limits, exchange, participant).finally(release);
 }
 
 /** Returns a function that answers a caller who has not proved to be a participant. */
@@ -131,8 +139,9 @@ export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits
   };
 
   const open = async (exchange: Exchange, participant: Participant): Promise<Response> => {
-    const received = await receive(service, exchange, participant);
+    const received = await receive(service, limits, exchange, participant);
     if (!received) return bodyTooLarge(exchange);
+    if ('waitMs' in received) return rateLimited(exchange, received.waitMs);
     if (!isPermitted(participant)) return refuse(exchange, NOT_PERMITTED);
     if ('httpStatus' in received) return refuse(exchange, received);
     if (received.fault) return refuse(exchange, received.fault);

@@ -35,6 +35,8 @@ export interface ListedParticipant {
 
 /** Where participants are stored. */
 export interface ParticipantStore {
+  /** Whether a look-up needs no query, so that unknown API keys cost next to nothing. Default: false. */
+  readonly isInMemory?: boolean;
   /** Return a participant; undefined if there is none, or if it has been revoked. */
   byKeyHash(keyHash: string): Promise<StoredParticipant | undefined>;
   /** Return the site IDs of all participants, revoked ones included, in any order. */

@@ -7,7 +7,7 @@ import { ENVELOPE_MS, type EnvelopeStore } from '../ports/envelopes.ts';
  * An envelope of a clock that is ahead is rejected until its time comes. Of one that is further ahead than this, ms, it is forgotten
  * earlier, so that no caller can fill the store for ever.
  */
-const MAX_AHEAD_MS = 86_400_000;
+const MAX_AHEAD_MS = 3_600_000;
 
 function expiryOf(now: number, sealedAt: number): number {
   return Math.max(now, Math.min(sealedAt, now + MAX_AHEAD_MS)) + ENVELOPE_MS;

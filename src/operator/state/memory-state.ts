@@ -14,6 +14,7 @@ import type {
 function memoryParticipants(): ParticipantStore {
   const rows = new Map<string, StoredParticipant & ListedParticipant>();
   return {
+    isInMemory: true,
     byKeyHash: async (keyHash) => {
       const found = rows.get(keyHash);
       return found?.revokedAt === null ? found : undefined;

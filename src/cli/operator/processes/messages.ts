@@ -19,7 +19,7 @@ export interface StartMessage {
   readonly type: 'start';
   /** The first process: it prints warnings, opens the port before it stores anything, and writes `envFile`. */
   readonly isFirst: boolean;
-  /** The file of `--env`. As `--env-file`, it is not on a worker's command line, because Node 20 would read it as its own option. */
+  /** The file of `--env`. As `--env-file`, it is not on a worker's command line, because Node 20 would read it as well. */
   readonly envFile?: string | undefined;
   /** `databaseFingerprint` of the parent's settings. */
   readonly database: string;

@@ -13,7 +13,7 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'unknown error';
 }
 
-/** Node 20 reads an `--env-file` after the script name as its own option, and starts workers without the `--` before the name. */
+/** Node 20 also reads an `--env-file` after the script name, and ends if the file does not exist yet. */
 function withoutEnvFile(args: readonly string[]): string[] {
   return args.filter((arg, at) => !/^--env-file(?:=|$)/.test(arg) && args[at - 1] !== '--env-file');
 }
