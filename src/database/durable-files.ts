@@ -12,6 +12,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { TokenError } from '../token/errors.ts';
 import { PGLITE_RANGE, type PGlitePackage } from './packages.ts';
 
 /** An open file of Emscripten's NODEFS. `nfd` is the descriptor in Node; folders have none. */
@@ -31,6 +32,9 @@ interface NodeFiles {
   readonly stream_ops: { fsync?: (stream: Stream) => number };
 }
 
+/** Errors of a file system that cannot sync a folder: SMB, and folders that a virtual machine or a container shares with its host. */
+const NO_SYNC = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EPERM', 'EACCES', 'EBADF', 'EIO']);
+
 function syncPath(path: string): void {
   // Windows cannot open a folder, and does not need to sync one.
   if (process.platform === 'win32') return;
@@ -39,6 +43,25 @@ function syncPath(path: string): void {
     fsyncSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/**
+ * Check that a folder can be synced. An error in the middle of a commit would look like a damaged database.
+ *
+ * @param sync  for tests, because such file systems need a server.
+ * @throws {TokenError} `storage_failed` that says what to use instead.
+ */
+export function checkSync(folder: string, sync: (path: string) => void = syncPath): void {
+  try {
+    sync(folder);
+  } catch (error) {
+    const { code = '', syscall } = error as NodeJS.ErrnoException;
+    if (syscall !== 'fsync' || !NO_SYNC.has(code)) throw error;
+    throw new TokenError(
+      'storage_failed',
+      `database: the file system of ${folder} cannot make commits durable (fsync ${code}), as on SMB and shared folders; use a folder on a local disk, a volume of the container, or PostgreSQL`,
+    );
   }
 }
 

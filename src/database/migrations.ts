@@ -103,5 +103,5 @@ export function migrate(database: Database, migrations: Migrations): Promise<voi
     }
   };
   // Creating an index on a large table, or waiting for another process to migrate, may take longer than any other statement.
-  return database.transaction(run, { isUnlimited: true });
+  return database.transaction(run, { isMigration: true });
 }

@@ -14,7 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import { filesOf } from './database-folder.ts';
-import { durableOptions, syncFolder } from './durable-files.ts';
+import { checkSync, durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
 import { stopAfterPanic } from './engine-stop.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
@@ -118,6 +118,7 @@ async function openLocked(folder: string): Promise<{ engine: PGlite; lock: Folde
   let lock: FolderLock | undefined;
   try {
     await createFolder(folder);
+    checkSync(folder);
     lock = await lockFolder(folder);
     return { engine: await openFiles(pglite, filesOf(folder)), lock };
   } catch (error) {

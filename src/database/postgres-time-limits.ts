@@ -20,6 +20,14 @@ export function timeLimits(limitMs: number | undefined): { readonly [name in (ty
   return { statement_timeout: limitMs, idle_in_transaction_session_timeout: limitMs };
 }
 
+/** Return statements that set the limits until the end of a transaction, to follow its BEGIN. `limitMs` 0: its statements have none. */
+export function limitTransaction(limitMs: number | undefined): string {
+  const limits = limitMs === 0 ? { [NAMES[0]]: 0 } : timeLimits(limitMs);
+  return Object.entries(limits)
+    .map(([name, ms]) => `; SET LOCAL ${name} = ${ms}`)
+    .join('');
+}
+
 const REMEDY = `a connection pooler must ignore ${NAMES.join(' and ')} (PgBouncer: ignore_startup_parameters), and the role must have them instead: ALTER ROLE name SET ${NAMES[0]} = '5s', and the same for ${NAMES[1]}`;
 
 /** Add the remedy to the error of a pooler that rejects the limits. */
@@ -37,7 +45,8 @@ export function withPoolerRemedy(error: TokenError): TokenError {
  */
 export async function checkTimeLimits({ query }: Pick<Queries, 'query'>): Promise<void> {
   const settings = await query<{ name: string; setting: string }>(
-    'SELECT name, setting FROM pg_settings WHERE name = ANY($1::text[])',
+    // Not `setting`, which another client of a pooler may have changed for the session.
+    'SELECT name, reset_val AS setting FROM pg_settings WHERE name = ANY($1::text[])',
     [[...NAMES]],
   );
   const missing = NAMES.filter((name) => settings.some((each) => each.name === name && Number(each.setting) === 0));

@@ -5,15 +5,17 @@
  * keeps a password out of command lines.
  */
 
-import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg, type PgPackage } from './packages.ts';
-import { checkTimeLimits, timeLimits, withPoolerRemedy } from './postgres-time-limits.ts';
+import { createClosingClient, destroySoon } from './postgres-client.ts';
+import { checkTimeLimits, limitTransaction, timeLimits, withPoolerRemedy } from './postgres-time-limits.ts';
 import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
 import { getTypeParser } from './postgres-types.ts';
 import { createQueries } from './queries.ts';
+import { findSchema, qualified, schemaOf, setSchema } from './schema-names.ts';
 import { guardTransaction } from './transaction-guard.ts';
 import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
 
@@ -26,17 +28,6 @@ const MAX_LIFETIME_SECONDS = 60;
 /** After this time without traffic, Node probes the server once a second, up to ten times. The default on Linux is two hours. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const QUERY_MARGIN_MS = 1000;
-const CLOSE_TIMEOUT_MS = 1000;
-
-/** The types of `pg` lack this method. */
-function streamOf(client: Client): { destroy(): void } {
-  return (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
-}
-
-/** For a connection that is being ended: a server that does not answer would keep the socket open, and the process alive. */
-function destroySoon(client: Client): void {
-  setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
-}
 
 async function connect(pool: Pool): Promise<PoolClient> {
   try {
@@ -60,54 +51,29 @@ function connectionConfig(url: string, pg: PgPackage, { statementTimeoutMs }: Da
   };
 }
 
-/**
- * If `pg` cannot answer the server's request for a password, it leaves the connection open. The connection would keep the process
- * alive until the server ends it a minute later. The pool calls `connect` and `end` with a callback.
- */
-function createClosingClient(pg: PgPackage) {
-  return function ClosingClient(config: ClientConfig): Client {
-    const client = new pg.Client(config);
-    const connectClient = client.connect.bind(client) as (done: (error: Error | null) => void) => void;
-    const connectOrClose = (done: (error: Error | null) => void): void => {
-      const end = (error: Error | null): void => {
-        if (error) streamOf(client).destroy();
-        done(error);
-      };
-      try {
-        connectClient(end);
-      } catch (error) {
-        // An invalid port makes `connect` throw, and the pool would wait for its callback forever.
-        end(error as Error);
-      }
-    };
-    const endClient = client.end.bind(client) as (done: () => void) => void;
-    const endOrDestroy = (done: () => void): void => {
-      destroySoon(client);
-      endClient(done);
-    };
-    return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
-  } as unknown as new () => Client;
-}
-
 function endsWith(error: unknown, end: string): error is TokenError {
   return isTokenError(error) && error.message.endsWith(end);
 }
 
-/**
- * @param timeoutMs  the server ends a statement after this time, ms. The client waits slightly longer for a server that does not
- *   answer at all.
- * @param lostBy     returns why the connection was lost, because the error of a later statement does not say it.
- */
+interface QueryOptions {
+  /** The server ends a statement after this time, ms. The client waits slightly longer for a server that does not answer at all. */
+  readonly timeoutMs: number | undefined;
+  /** That of our tables; undefined for statements without the name of a table, and for those that {@link setSchema} precedes. */
+  readonly schema?: string | undefined;
+  /** Returns why the connection was lost, because the error of a later statement does not say it. */
+  readonly lostBy?: () => Error | undefined;
+}
+
 function queriesOn(
   target: Pick<Pool | PoolClient | Client, 'query'>,
-  timeoutMs: number | undefined,
-  lostBy: () => Error | undefined = () => undefined,
+  { timeoutMs, schema, lostBy = () => undefined }: QueryOptions,
 ): Queries {
   // `query_timeout` is an option of `pg` that is missing in its types.
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
   const send = async (text: string, values?: unknown[]) => {
     try {
-      return await target.query({ text, ...(values && { values }), ...limit });
+      const named = schema === undefined ? text : qualified(text, schema);
+      return await target.query({ text: named, ...(values && { values }), ...limit });
     } catch (error) {
       const loss = lostBy();
       throw loss ? storageError(loss, 'a connection is lost') : error;
@@ -116,8 +82,9 @@ function queriesOn(
   return createQueries({ query: send, script: send });
 }
 
-/** Opens a pool and waits for its first connection. */
-async function openPool(url: string, options: DatabaseOptions): Promise<Pool> {
+/** Opens a pool, waits for its first connection, and finds the schema. */
+async function openPool(url: string, options: DatabaseOptions): Promise<{ pool: Pool; schema: string }> {
+  const given = schemaOf(url);
   const pg = await loadPg();
   const pool = new pg.Pool({
     ...connectionConfig(url, pg, options),
@@ -129,19 +96,20 @@ async function openPool(url: string, options: DatabaseOptions): Promise<Pool> {
   pool.on('error', () => {});
   try {
     (await connect(pool)).release();
-    if (options.statementTimeoutMs !== undefined) await checkTimeLimits(queriesOn(pool, options.statementTimeoutMs));
+    const { statementTimeoutMs: timeoutMs } = options;
+    if (timeoutMs !== undefined) await checkTimeLimits(queriesOn(pool, { timeoutMs }));
+    const schema = await runTransaction(pool, (queries) => findSchema(queries, given), { timeoutMs });
+    return { pool, schema };
   } catch (error) {
     await pool.end();
     throw error;
   }
-  return pool;
 }
 
 async function runTransaction<T>(
   pool: Pool,
   work: (queries: Queries) => Promise<T>,
-  timeoutMs: number | undefined,
-  isUnlimited: boolean,
+  { timeoutMs, schema, isMigration = false }: QueryOptions & { readonly isMigration?: boolean },
 ): Promise<T> {
   const client = await connect(pool);
   // A connection that breaks between two statements emits this event. Without a listener, it would end the process.
@@ -150,11 +118,13 @@ async function runTransaction<T>(
     broken ??= error;
   };
   client.on('error', onError);
-  const queries = queriesOn(client, isUnlimited ? undefined : timeoutMs, () => broken);
+  const lostBy = () => broken;
+  const queries = queriesOn(client, isMigration ? { timeoutMs: undefined, lostBy } : { timeoutMs, schema, lostBy });
   const guarded = guardTransaction(queries);
   try {
-    await queries.script('BEGIN ISOLATION LEVEL READ COMMITTED');
-    if (isUnlimited) await queries.script('SET LOCAL statement_timeout = 0');
+    // Set here, not by session, which a pooler may share with others.
+    await queries.script(`BEGIN ISOLATION LEVEL READ COMMITTED${limitTransaction(isMigration ? 0 : timeoutMs)}`);
+    if (isMigration && schema !== undefined) await setSchema(queries, schema);
     const result = await work(guarded);
     guarded.assertNoneFailed();
     await queries.script('COMMIT');
@@ -176,6 +146,7 @@ async function runTransaction<T>(
 
 async function subscribe(
   url: string,
+  schema: string,
   options: DatabaseOptions,
   channel: string,
   onNotification: () => void,
@@ -198,10 +169,12 @@ async function subscribe(
   });
   client.on('end', close);
   client.on('notification', onNotification);
-  const { query } = queriesOn(client, options.statementTimeoutMs, () => lostBy);
+  const { statementTimeoutMs: timeoutMs } = options;
+  const { query } = queriesOn(client, { timeoutMs, schema, lostBy: () => lostBy });
   try {
     await client.connect();
-    await query(`LISTEN ${channel}`);
+    // A channel has no schema.
+    await queriesOn(client, { timeoutMs, lostBy: () => lostBy }).query(`LISTEN ${channel}`);
     // Idle connections in the pool do not keep a process alive for long either.
     (client as unknown as { unref(): void }).unref();
   } catch (error) {
@@ -213,9 +186,9 @@ async function subscribe(
 
 /** Open a pool and check that the server answers. */
 export async function openPostgres(url: string, options: DatabaseOptions = {}): Promise<Database> {
-  const pool = await openPool(url, options);
-  const { statementTimeoutMs } = options;
-  const queries = queriesOn(pool, statementTimeoutMs);
+  const { pool, schema } = await openPool(url, options);
+  const common = { timeoutMs: options.statementTimeoutMs, schema };
+  const queries = queriesOn(pool, common);
   const { run: track, close: waitForOperations } = createOperationTracker();
   const run = <T>(operation: () => Promise<T>): Promise<T> =>
     track(() =>
@@ -225,8 +198,8 @@ export async function openPostgres(url: string, options: DatabaseOptions = {}): 
         throw error;
       }),
     );
-  const transaction = <T>(work: (queries: Queries) => Promise<T>, isUnlimited = false): Promise<T> =>
-    runTransaction(pool, work, statementTimeoutMs, isUnlimited);
+  const transaction = <T>(work: (queries: Queries) => Promise<T>, isMigration = false): Promise<T> =>
+    runTransaction(pool, work, { ...common, isMigration });
   // A single statement has the default isolation of the database or role. If that is stricter than read committed, a conflict fails
   // instead of waiting, and nothing is changed.
   const runSingle = <T>(work: (queries: Queries) => Promise<T>): Promise<T> =>
@@ -241,8 +214,8 @@ export async function openPostgres(url: string, options: DatabaseOptions = {}): 
     kind: 'postgres',
     query: (sql, params) => runSingle(({ query }) => query(sql, params)),
     script: (sql) => runSingle(({ script }) => script(sql)),
-    transaction: (work, { isUnlimited } = {}) => run(() => transaction(work, isUnlimited)),
-    subscribe: (channel, onNotification) => run(() => subscribe(url, options, channel, onNotification)),
+    transaction: (work, { isMigration } = {}) => run(() => transaction(work, isMigration)),
+    subscribe: (channel, onNotification) => run(() => subscribe(url, schema, options, channel, onNotification)),
     close: () => (closing ??= waitForOperations().then(() => pool.end())),
   };
 }

@@ -13,7 +13,8 @@
  * | `text[]`, `bigint[]` | array for `$1::text[]`; null is allowed as an element | array |
  * | NULL | null | null |
  *
- * Instants are `bigint`, epoch ms.
+ * Instants are `bigint`, epoch ms. Names of tables begin with `tessera_`, and nothing else does: PostgreSQL receives them with their
+ * schema, except in a migration (`schema-names.ts`).
  */
 
 /** The value of a parameter. */
@@ -45,14 +46,14 @@ export interface Database extends Queries {
    *
    * `work` must use only the `queries` that it receives: the database itself may wait for this transaction to end.
    *
-   * @param options  `isUnlimited`: its statements have no time limit. Default: false.
+   * @param options  `isMigration`: it creates and changes tables; its statements have no time limit. Default: false.
    * @example
    * await database.transaction(async ({ query }) => {
    *   await query('UPDATE accounts SET balance = balance - $1 WHERE id = 1', [amount]);
    *   await query('UPDATE accounts SET balance = balance + $1 WHERE id = 2', [amount]);
    * });
    */
-  transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isUnlimited?: boolean }): Promise<T>;
+  transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isMigration?: boolean }): Promise<T>;
   /**
    * Open a separate connection that listens on a channel (LISTEN and NOTIFY). Only a database that several processes share has
    * this method. The caller must close the connection: `close` of the database does not.

@@ -6,6 +6,7 @@
  */
 
 import { utf8 } from '../token/bytes.ts';
+import { onAbort } from './abort-listeners.ts';
 
 /** Input of the bulk methods: an array, a generator, the lines of a file, or the rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
@@ -155,11 +156,10 @@ export async function* inOrder<B, R>(
   let isPulling = false;
   let isEnded = false;
   let isClosed = false;
-  const onAbort = () => {
+  const stopListening = onAbort(outer, () => {
     slots.abort(outer?.reason);
     slots.notify();
-  };
-  outer?.addEventListener('abort', onAbort);
+  });
 
   const pull = async () => {
     isPulling = true;
@@ -187,7 +187,7 @@ export async function* inOrder<B, R>(
     }
   } finally {
     isClosed = true;
-    outer?.removeEventListener('abort', onAbort);
+    stopListening();
     slots.abort(new DOMException('reading has ended', 'AbortError'));
     const closing = batches.return();
     // A source that has not produced its next item yet must not block the reader.

@@ -6,6 +6,7 @@
  */
 
 import { TokenError } from '../token/errors.ts';
+import { onAbort } from './abort-listeners.ts';
 
 /**
  * Run `task` within `timeoutMs`.
@@ -33,13 +34,12 @@ export async function withDeadline<T>(
   });
   const onTimeout = () => stop(new TokenError('timeout', `${name}: no answer within ${timeoutMs} ms`));
   const timer = setTimeout(onTimeout, timeoutMs);
-  const onAbort = () => stop(outer?.reason);
   // Not `AbortSignal.any`, whose result stays in memory as long as the caller's signal lives.
-  outer?.addEventListener('abort', onAbort);
+  const stopListening = onAbort(outer, () => stop(outer?.reason));
   try {
     return await Promise.race([task(controller.signal), stopped]);
   } finally {
     clearTimeout(timer);
-    outer?.removeEventListener('abort', onAbort);
+    stopListening();
   }
 }

@@ -331,7 +331,7 @@ describe('a PostgreSQL server', () => {
     const timedOut = { code: 'storage_failed', message: expect.stringContaining('57014') };
     await expect(limited.query(SLEEP)).rejects.toMatchObject(timedOut);
     await expect(limited.transaction(({ query }) => query(SLEEP))).rejects.toMatchObject(timedOut);
-    const unlimited = limited.transaction(({ query }) => query('SELECT pg_sleep(3)::text'), { isUnlimited: true });
+    const unlimited = limited.transaction(({ query }) => query('SELECT pg_sleep(3)::text'), { isMigration: true });
     expect(await unlimited).toHaveLength(1);
     expect(await limited.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

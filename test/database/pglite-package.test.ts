@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { durableOptions } from '../../src/database/durable-files.ts';
+import { checkSync, durableOptions } from '../../src/database/durable-files.ts';
 import { loadPGlite, PGLITE_RANGE, pgliteFault } from '../../src/database/packages.ts';
 
 describe('the version of PGlite', () => {
@@ -50,5 +50,25 @@ describe('PGlite with unknown internals', () => {
     const warned = once(process, 'warning');
     await (await withInternals({})).init();
     expect((await warned)[0]).toMatchObject({ code: 'TESSERA_PGLITE' });
+  });
+});
+
+describe('a folder that cannot be synced', () => {
+  const failing = (fields: object) => () => {
+    throw Object.assign(new Error('of the system'), fields);
+  };
+
+  test.each(['EINVAL', 'ENOTSUP', 'EPERM'])('is refused with what to use instead (%s)', (code) => {
+    expect(() => checkSync('/mnt/share', failing({ code, syscall: 'fsync' }))).toThrow(
+      `database: the file system of /mnt/share cannot make commits durable (fsync ${code}), as on SMB and shared folders; use a folder on a local disk, a volume of the container, or PostgreSQL`,
+    );
+  });
+
+  test('is told from one that cannot be opened', () => {
+    expect(() => checkSync('/mnt/share', failing({ code: 'EACCES', syscall: 'open' }))).toThrow('of the system');
+  });
+
+  test('is not what a local disk is', () => {
+    expect(() => checkSync(import.meta.dirname)).not.toThrow();
   });
 });

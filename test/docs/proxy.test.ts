@@ -1,9 +1,11 @@
 /** The proxies of deploy/ in front of a real operator: TLS, hidden routes, the address of the client, bodies, logs, restarts. */
 
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
@@ -137,6 +139,35 @@ describe.each(PROXIES)('deploy/$file', (proxy) => {
     expect(await send(1_048_576)).toBe(400);
     // Several times: a proxy that is still sending when the operator closes the connection answers 502 now and then.
     for (let attempt = 0; attempt < 30; attempt++) expect(await send(1_048_577)).toBe(413);
+  });
+
+  it.each([
+    ['a chunk with a size that is too large', 'Transfer-Encoding: chunked', '10000000000000000\r\nxx\r\n0\r\n\r\n'],
+    ['a chunk with a size that is not a number', 'Transfer-Encoding: chunked', 'zz\r\nxx\r\n0\r\n\r\n'],
+    ['a body that is cut off', 'Content-Length: 300', 'abc'],
+  ])('%s of an anonymous client takes no node from the others', async (_, header, body) => {
+    const path = '/v2/token/refresh';
+    const sendMalformed = async (): Promise<void> => {
+      const socket = connectTls({ host: '127.0.0.1', port, servername: 'localhost', rejectUnauthorized: false });
+      socket.on('error', () => {});
+      await once(socket, 'secureConnect');
+      const closed = once(socket, 'close');
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n${body}`);
+      // A proxy that waits for the rest of a body gets none.
+      if (header.startsWith('Content-Length')) socket.end();
+      await Promise.race([once(socket, 'data'), closed]);
+      socket.destroy();
+    };
+    let isDone = false;
+    const attack = async (): Promise<void> => {
+      while (!isDone) await sendMalformed();
+    };
+    const attacks = Promise.all([attack(), attack(), attack()]);
+    const statuses: number[] = [];
+    for (let each = 0; each < 10; each++) statuses.push((await ask(path, { method: 'POST', body: 'x' })).status);
+    isDone = true;
+    await attacks;
+    expect(new Set(statuses)).toEqual(new Set([400]));
   });
 
   it('its log contains no query', async () => {

@@ -59,4 +59,22 @@ describe.skipIf(!hasPgBouncer)('through PgBouncer', () => {
     const { code } = await one.stop();
     expect(code).toBe(0);
   });
+
+  test('a node answers though another client has emptied the search path of all connections', async () => {
+    const limits = ["statement_timeout = '5s'", "idle_in_transaction_session_timeout = '5s'"];
+    const url = await start([IGNORED, 'pool_mode = transaction', 'default_pool_size = 2'], limits);
+    const node = await startNode(['--database', url]);
+    const other = await openDatabase(url, { connections: 2 });
+    open.push(() => other.close());
+    // At the same time, so that each has a connection of its own.
+    const empty = () =>
+      other.transaction(({ query }) => query("SELECT set_config('search_path', '', false), pg_sleep(0.5)::text"));
+    await Promise.all([empty(), empty()]);
+    for (let i = 0; i < 10; i++) {
+      const set = await node.generate({ email: `user-${i}@example.com` });
+      expect((await node.call('/v2/token/logout', { email: `user-${i}@example.com` })).http).toBe(200);
+      await expect.poll(async () => (await node.refresh(set)).json.status, PATIENT).toBe('optout');
+    }
+    await node.stop();
+  });
 });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { answerOf, createClient, isTokenError, type TokenError } from '../../src/server/index.ts';
+import { toB64 } from '../../src/token/bytes.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
 import { until } from '../support/clock.ts';
 import {
@@ -83,12 +84,37 @@ describe('requests', () => {
     expect(service.seen[0]!.headers.get('content-type')).toBe('text/plain');
   });
 
-  test('the media type of a binary answer is read in any case', async () => {
-    const { client } = clientOf(async (seen, signal) => {
-      const { body } = await success(seen, signal);
-      return new Response(body, { headers: { 'content-type': 'Application/Octet-Stream' } });
+  test.each([
+    ['another case', { 'content-type': 'Application/Octet-Stream' }],
+    ['a parameter', { 'content-type': 'application/octet-stream; charset=utf-8' }],
+    ['another type', { 'content-type': 'text/plain' }],
+    ['no type', undefined],
+  ])('a 200 answer whose content type has %s is read by what it holds', async (_, headers) => {
+    const bytesOf = async (...[seen, signal]: Parameters<Step>) =>
+      new Uint8Array(await (await success(seen, signal)).arrayBuffer());
+    const binary = clientOf(async (...given) => new Response(await bytesOf(...given), { headers: headers ?? {} }));
+    expect((await binary.client.generate({ email: EMAIL })).status).toBe('success');
+    const text = clientOf(async (...given) => {
+      const b64 = `${toB64(await bytesOf(...given))}\n`;
+      return new Response(new TextEncoder().encode(b64), { headers: headers ?? {} });
     });
-    expect((await client.generate({ email: EMAIL })).status).toBe('success');
+    expect((await text.client.generate({ email: EMAIL })).status).toBe('success');
+  });
+
+  test('one signal for many calls causes no warning of a leak', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => warnings.push(name);
+    process.on('warning', onWarning);
+    const { client } = clientOf(silent);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = Array.from({ length: 30 }, () => client.generate({ email: EMAIL }, { signal }).catch((e) => e));
+    controller.abort(new Error('left'));
+    expect((await Promise.all(calls)).map((error) => error.message)).toEqual(calls.map(() => 'left'));
+    // Node emits warnings in the next tick.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
   });
 
   test('an invalid email is a client_error and sends nothing', async () => {

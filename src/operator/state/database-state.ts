@@ -87,7 +87,8 @@ export function databaseState(database: Database, secrets: Secrets, epochAt: num
     // A PGlite folder belongs to one process, which counts faster in memory.
     ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond, logger) }),
     check: async () => {
-      await database.query('SELECT 1');
+      // A table, because a database that answers may still lack ours.
+      await database.query('SELECT 1 FROM tessera_operator');
     },
     close: async () => {
       await memory.close();
