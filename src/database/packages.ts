@@ -3,10 +3,6 @@
  * that a package manager does not always check.
  */
 
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-
 import { expectedGot, TokenError } from '../token/errors.ts';
 
 /** PGlite, with its file system for Node. */
@@ -49,6 +45,12 @@ export function pgliteFault(version: string | undefined): string | undefined {
 
 async function installedPGlite(): Promise<string | undefined> {
   try {
+    // On demand: a bundle for an edge runtime has no modules of Node.
+    const [{ createRequire }, { readFile }, { dirname, join }] = await Promise.all([
+      import('node:module'),
+      import('node:fs/promises'),
+      import('node:path'),
+    ]);
     // Its `exports` do not list `package.json`.
     const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite');
     const { version } = JSON.parse(await readFile(join(dirname(entry), '../package.json'), 'utf8'));

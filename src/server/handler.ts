@@ -100,6 +100,20 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
   );
 }
 
+function checkOptionTypes({
+  client,
+  user,
+  tcfConsent,
+  onError,
+  timeoutMs,
+}: Omit<TokenHandlerOptions<never>, 'origins'>): void {
+  if (typeof client !== 'function') checkClient(client);
+  throwIf(typeFault('user', 'function', user));
+  if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
+  if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
+  if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
+}
+
 /**
  * Create the request handler of one URL, for example `/tessera/tokens`.
  *
@@ -128,12 +142,8 @@ export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkOptionNames('options', NAMES, options);
+  checkOptionTypes(options);
   const { client: given, user, tcfConsent, onError, timeoutMs } = options;
-  if (typeof given !== 'function') checkClient(given);
-  throwIf(typeFault('user', 'function', user));
-  if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
-  if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
-  if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
   const origins = checkOrigins(options.origins ?? []);
 
   let client: Pick<Client, 'generate'> | undefined;

@@ -131,6 +131,13 @@ function parseSeen(stored: unknown, baseUrl: string, lastSeen: SessionRecord | u
   return isLost && retry ? applied(record, (found) => ({ ...found, retry })) : record;
 }
 
+/** Apply changes in order. Not by `reduce`, which Prototype 1.6 replaces. */
+function appliedInOrder(record: SessionRecord, changes: readonly Change[]): SessionRecord {
+  let after = record;
+  for (const change of changes) after = applied(after, change);
+  return after;
+}
+
 /** Create the shown record of a session. */
 export function createShownRecord(baseUrl: string, given: Store, owner: RecordOwner) {
   const empty = emptyRecord(baseUrl);
@@ -146,12 +153,7 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   // Until a page that was away has looked again, its user may have logged out in another tab.
   const access = createAccess(given, () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
-  const latest = () => {
-    let record = lastSeen ?? empty;
-    // Not `reduce`: Prototype 1.6 replaces it.
-    for (const change of onTheWay) record = applied(record, change);
-    return record;
-  };
+  const latest = () => appliedInOrder(lastSeen ?? empty, onTheWay);
   const parse = (stored: unknown) => parseSeen(stored, baseUrl, lastSeen);
   const see = (record: SessionRecord, at: number, cause?: Cause) => {
     const before = lastSeen;

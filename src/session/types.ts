@@ -69,8 +69,8 @@ export interface SessionOptions {
   /** The pause after a failure of the network, the service or `provide`: it doubles from `firstMs` (5,000) to `maxMs` (300,000), ms. */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /**
-   * `debug('tessera', what)` receives every value of `state.next` (an object), each background failure (a TokenError), and every
-   * exception thrown by a listener. You can pass `console`. What the session itself passes contains no token, key or DII. Default: none.
+   * `debug('tessera', what)` receives every value of `state.next` (an object), and each background failure (a TokenError). You can pass
+   * `console`. Neither contains a token, key or DII. Default: none.
    */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
   /** Without `logger`: print with `console.log` what a logger would receive, including every change of `state.next`. */
@@ -87,7 +87,7 @@ export interface Settings extends SessionOptions {
   maxMs: number;
 }
 
-/** A listener of `session.on`. It may throw, or return a promise that rejects: neither affects the session. */
+/** A listener of `session.on`. What it throws, or rejects with, is reported as by an EventTarget (`reportError`). The session goes on. */
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
@@ -157,8 +157,8 @@ export interface Session {
    *
    * @param options.user  the label of the user who has signed in, as in the session's option `user`. Default: no label.
    * @throws {TypeError} at once, for a `user` that is not a string.
-   * @throws {TokenError} as {@link Session.refresh}; the previous set is ended in any case. `storage_failed`, as in {@link
-   *   Session.clear}, means that `provide` was not called.
+   * @throws {TokenError} as {@link Session.refresh}; the previous set is ended in any case. `storage_failed` as in {@link
+   *   Session.clear}; `provide` was called all the same.
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;

@@ -120,10 +120,7 @@ export function operatorCommand(io: Io): Command {
       '--root-secret-file <file>',
       'file with the root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and stored in the database)',
     )
-    .option(
-      '--store-root-secret',
-      'store a generated root secret in the database without a warning on each start in production',
-    );
+    .option('--store-root-secret', 'store a generated root secret in the database, in production without a warning');
   return addLimits(addTokens(command))
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(

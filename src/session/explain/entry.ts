@@ -38,7 +38,8 @@ const development = {
   provideFault,
   unreadable: (kind: string) => `${kind}: the code of this page threw or returned a value that cannot be read`,
   laterCall: 'Superseded by a later call before consent was given.',
-  unconfirmed: 'storage: the store did not confirm; the next page may find the former set',
+  unconfirmed:
+    'storage: the store did not confirm; the next page may find the former set: load the page, and call again',
   storeFailed: 'storage: the store failed; this page continues in memory',
   notCalled: 'store.update: expected a call of its argument, got none',
   notRefreshed: (isHeld: boolean) =>
