@@ -43,30 +43,15 @@ export function pgliteFault(version: string | undefined): string | undefined {
   return isTested ? undefined : expectedGot('@electric-sql/pglite', `version ${PGLITE_RANGE}`, version);
 }
 
-async function installedPGlite(): Promise<string | undefined> {
-  try {
-    // On demand: a bundle for an edge runtime has no modules of Node.
-    const [{ createRequire }, { readFile }, { dirname, join }] = await Promise.all([
-      import('node:module'),
-      import('node:fs/promises'),
-      import('node:path'),
-    ]);
-    // Its `exports` do not list `package.json`.
-    const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite');
-    const { version } = JSON.parse(await readFile(join(dirname(entry), '../package.json'), 'utf8'));
-    return typeof version === 'string' ? version : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Load PGlite with its file system for Node.
  *
  * @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used.
  */
 export async function loadPGlite() {
-  const fault = pgliteFault(await installedPGlite());
+  // On demand: it uses modules of Node.
+  const { installedVersion } = await import('./installed-version.ts');
+  const fault = pgliteFault(await installedVersion('@electric-sql/pglite'));
   if (fault !== undefined)
     throw new TokenError('storage_failed', `database: ${fault}: npm install @electric-sql/pglite@${PGLITE_RANGE}`);
   try {
