@@ -4,8 +4,6 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 
 import { expectedGot, TokenError } from '../token/errors.ts';
 
@@ -50,8 +48,8 @@ export function pgliteFault(version: string | undefined): string | undefined {
 async function installedPGlite(): Promise<string | undefined> {
   try {
     // Its `exports` do not list `package.json`.
-    const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite');
-    const { version } = JSON.parse(await readFile(join(dirname(entry), '../package.json'), 'utf8'));
+    const manifest = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'));
+    const { version } = JSON.parse(await readFile(manifest, 'utf8'));
     return typeof version === 'string' ? version : undefined;
   } catch {
     return undefined;

@@ -88,6 +88,13 @@ function failService(error: TokenError): Response {
   return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
 }
 
+/** A listener that throws or rejects must affect neither the answer nor the process. */
+function reporterOf(onError: TokenHandlerOptions['onError']) {
+  return (error: unknown, request: Request): void => {
+    (async () => onError?.(error, request))().catch(() => {});
+  };
+}
+
 function withoutValue(dii: Dii): TokenError {
   const got = Object.entries(dii).map(([key, value]) => `${key} as ${kindOf(value)}`);
   return new TokenError('client_error', `tokenHandler: ${expectedGot('user', 'DII', got.join(', '))}`);
@@ -139,10 +146,7 @@ export function tokenHandler<Context extends unknown[] = []>(
   let client: Pick<Client, 'generate'> | undefined;
   const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
 
-  // A listener that throws or rejects must affect neither the answer nor the process.
-  const report = (error: unknown, request: Request) => {
-    (async () => onError?.(error, request))().catch(() => {});
-  };
+  const report = reporterOf(onError);
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
     const refuse = (status: number, message: string, headers?: Record<string, string>) => {
