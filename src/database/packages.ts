@@ -3,6 +3,8 @@
  * that a package manager does not always check.
  */
 
+import { readFile } from 'node:fs/promises';
+
 import { expectedGot, TokenError } from '../token/errors.ts';
 
 /** PGlite, with its file system for Node. */
@@ -43,15 +45,24 @@ export function pgliteFault(version: string | undefined): string | undefined {
   return isTested ? undefined : expectedGot('@electric-sql/pglite', `version ${PGLITE_RANGE}`, version);
 }
 
+async function installedPGlite(): Promise<string | undefined> {
+  try {
+    // Its `exports` do not list `package.json`.
+    const manifest = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'));
+    const { version } = JSON.parse(await readFile(manifest, 'utf8'));
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Load PGlite with its file system for Node.
  *
  * @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used.
  */
 export async function loadPGlite() {
-  // On demand: it uses modules of Node.
-  const { installedVersion } = await import('./installed-version.ts');
-  const fault = pgliteFault(await installedVersion('@electric-sql/pglite'));
+  const fault = pgliteFault(await installedPGlite());
   if (fault !== undefined)
     throw new TokenError('storage_failed', `database: ${fault}: npm install @electric-sql/pglite@${PGLITE_RANGE}`);
   try {

@@ -88,6 +88,13 @@ function failService(error: TokenError): Response {
   return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
 }
 
+/** A listener that throws or rejects must affect neither the answer nor the process. */
+function reporterOf(onError: TokenHandlerOptions['onError']) {
+  return (error: unknown, request: Request): void => {
+    (async () => onError?.(error, request))().catch(() => {});
+  };
+}
+
 function withoutValue(dii: Dii): TokenError {
   const got = Object.entries(dii).map(([key, value]) => `${key} as ${kindOf(value)}`);
   return new TokenError('client_error', `tokenHandler: ${expectedGot('user', 'DII', got.join(', '))}`);
@@ -98,20 +105,6 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
   throw new TypeError(
     expectedGot('client', 'a client from createClient, or a function that creates one', kindOf(client)),
   );
-}
-
-function checkOptionTypes({
-  client,
-  user,
-  tcfConsent,
-  onError,
-  timeoutMs,
-}: Omit<TokenHandlerOptions<never>, 'origins'>): void {
-  if (typeof client !== 'function') checkClient(client);
-  throwIf(typeFault('user', 'function', user));
-  if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
-  if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
-  if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
 }
 
 /**
@@ -142,17 +135,18 @@ export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkOptionNames('options', NAMES, options);
-  checkOptionTypes(options);
   const { client: given, user, tcfConsent, onError, timeoutMs } = options;
+  if (typeof given !== 'function') checkClient(given);
+  throwIf(typeFault('user', 'function', user));
+  if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
+  if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
+  if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
   const origins = checkOrigins(options.origins ?? []);
 
   let client: Pick<Client, 'generate'> | undefined;
   const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
 
-  // A listener that throws or rejects must affect neither the answer nor the process.
-  const report = (error: unknown, request: Request) => {
-    (async () => onError?.(error, request))().catch(() => {});
-  };
+  const report = reporterOf(onError);
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
     const refuse = (status: number, message: string, headers?: Record<string, string>) => {

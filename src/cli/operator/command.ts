@@ -86,6 +86,7 @@ async function serveChecked(settings: OperatorSettings, output: CredentialOutput
   // A wrong option is reported before a port that is in use.
   (await import('../../operator/options/resolve.ts')).resolveOptions(operatorOptions(settings));
   const count = processCount(settings);
+  io.serves?.();
   if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
   else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
 }
@@ -120,7 +121,10 @@ export function operatorCommand(io: Io): Command {
       '--root-secret-file <file>',
       'file with the root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and stored in the database)',
     )
-    .option('--store-root-secret', 'store a generated root secret in the database, in production without a warning');
+    .option(
+      '--store-root-secret',
+      'store a generated root secret in the database without a warning on each start in production',
+    );
   return addLimits(addTokens(command))
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(
@@ -134,7 +138,6 @@ export function operatorCommand(io: Io): Command {
       'write address and credentials to this file (mode 0600) instead of printing them',
     )
     .action(async ({ env: envFile, printCredentials, ...flags }: Flags) => {
-      io.serves?.();
       const output: CredentialOutput = { envFile, printCredentials };
       // The user's environment may contain the variable too, but then no parent process is connected.
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;

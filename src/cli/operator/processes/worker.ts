@@ -176,6 +176,7 @@ export async function serveAsWorker(
   output: CredentialOutput,
   io: Io,
 ): Promise<void> {
+  io.serves?.();
   // A closing terminal sends SIGHUP to all processes of the command; the parent handles it.
   process.on('SIGHUP', () => {});
   try {
