@@ -91,8 +91,10 @@ export function migrate(database: Database, migrations: Migrations): Promise<voi
     // A change of a table that waits for a long reader, such as pg_dump, blocks all later readers and writers of the table.
     if (database.kind === 'postgres') await queries.script("SET LOCAL lock_timeout = '4s'");
     // Not CREATE TABLE IF NOT EXISTS: that fails for a user without the right to create tables, even if the table exists.
+    // Not `to_regclass`, which may rely on what this connection has read before it waited for the lock.
     const [table] = await queries.query<{ exists: boolean }>(
-      "SELECT to_regclass('tessera_migrations') IS NOT NULL AS exists",
+      `SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+        WHERE relname = 'tessera_migrations' AND nspname = current_schema()) AS exists`,
     );
     if (!table?.exists) await queries.script(CREATE_TABLE);
     const done = await doneIn(queries, name);
