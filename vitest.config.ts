@@ -78,7 +78,8 @@ export default defineConfig({
     projects: [
       project('node', ['test/**/*.test.ts'], {
         pool: 'threads',
-        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
+        // The worlds have a configuration of their own.
+        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser, 'test/worlds/**'],
       }),
       project('page', page, {
         pool: 'threads',

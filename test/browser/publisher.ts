@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
-import { openProfile } from '../support/browser.ts';
+import { type OnEnd, openProfile } from '../support/browser.ts';
 
 export const READER = { email: 'reader@example.com' };
 
@@ -17,29 +17,40 @@ export interface Publisher {
   readonly asked: string[];
   /** Answers the requests of `data-provide`. */
   readonly handler: (request: Request) => Promise<Response>;
+  /** How the service answers a refresh; `go` returns the operator's answer. A test may assign it. */
+  answerRefresh(go: () => Promise<Response>, request: Request): Promise<Response>;
 }
 
-/** Start an operator until the test ends. `refreshFrom`: seconds. */
-export const startOperator = async (refreshFrom = 1): Promise<Publisher> => {
+/**
+ * Start an operator until the test ends.
+ *
+ * @param refreshFrom  seconds. Its tokens live for 20 s more.
+ * @param onEnd        receives what to do at the end of the test: a test that runs beside others passes its own `onTestFinished`.
+ */
+export const startOperator = async (refreshFrom = 1, onEnd: OnEnd = onTestFinished): Promise<Publisher> => {
   const operator = createOperator({
     refreshFrom,
-    identityExpires: 20,
-    refreshExpires: 60,
+    identityExpires: refreshFrom + 20,
+    refreshExpires: refreshFrom + 60,
     roles: ['GENERATOR', 'OPTOUT'],
   });
   const asked: string[] = [];
   const { url: baseUrl, close } = await listen(
     {
       fetch: (request) => {
-        asked.push(`${request.method} ${new URL(request.url).pathname}`);
-        return operator.fetch(request);
+        const { pathname } = new URL(request.url);
+        asked.push(`${request.method} ${pathname}`);
+        const go = async () => operator.fetch(request);
+        return pathname === '/v2/token/refresh' ? publisher.answerRefresh(go, request) : go();
       },
     },
     { port: 0, graceMs: 0 },
   );
-  onTestFinished(close);
+  onEnd(close);
   const client = createClient({ baseUrl, ...operator.participants[0]! });
-  return { baseUrl, client, asked, handler: tokenHandler({ client, user: () => READER }) };
+  const handler = tokenHandler({ client, user: () => READER });
+  const publisher: Publisher = { baseUrl, client, asked, handler, answerRefresh: (go) => go() };
+  return publisher;
 };
 
 /** Open a page; an uncaught error on it fails the test. */

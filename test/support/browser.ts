@@ -7,10 +7,13 @@ import { type BrowserContext, chromium } from 'playwright-core';
 import { inject, onTestFinished } from 'vitest';
 import { PLAIN_HOST } from './chromium.ts';
 
+/** Receives what to do at the end of the test: a test that runs beside others passes its own `onTestFinished`. */
+export type OnEnd = (end: () => Promise<void> | void) => void;
+
 /** Open a new browser profile: only its own tabs share storage, locks and channels. */
-export const openProfile = async (): Promise<BrowserContext> => {
+export const openProfile = async (onEnd: OnEnd = onTestFinished): Promise<BrowserContext> => {
   const browser = await chromium.connect(inject('chromiumAt'));
-  onTestFinished(() => browser.close());
+  onEnd(() => browser.close());
   return browser.newContext();
 };
 
@@ -29,7 +32,7 @@ export interface Site {
 const TYPES: Record<string, string> = { js: 'text/javascript', html: 'text/html' };
 
 /** Serve pages and handlers by path, and the files of `dist/` at the root, until the test ends. */
-export const serveSite = async (routes: Record<string, Route>): Promise<Site> => {
+export const serveSite = async (routes: Record<string, Route>, onEnd: OnEnd = onTestFinished): Promise<Site> => {
   const requests: string[] = [];
   const answer = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
@@ -45,7 +48,7 @@ export const serveSite = async (routes: Record<string, Route>): Promise<Site> =>
   };
   const server = createAdaptorServer({ fetch: answer });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
+  onEnd(() => {
     if ('closeAllConnections' in server) server.closeAllConnections();
     server.close();
   });

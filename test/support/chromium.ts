@@ -104,6 +104,7 @@ export const chromium: EngineKind = {
     });
     return {
       version: (await browser.version()).replace(/^\w+\//, ''),
+      pid: browser.process()!.pid!,
       open: async () => {
         const page = await browser.newPage({ type: 'window' });
         const wire = await page.createCDPSession();

@@ -22,6 +22,8 @@ export interface Tab {
 
 export interface Engine {
   readonly version: string;
+  /** The process that the launch has started; those of the browser descend from it. */
+  readonly pid: number;
   open(): Promise<Tab>;
   close(): Promise<void>;
 }

@@ -35,6 +35,7 @@ export const firefox: EngineKind = {
     });
     return {
       version: (await browser.version()).replace(/^\w+\//, ''),
+      pid: browser.process()!.pid!,
       open: async () => tabOf(await browser.newPage({ type: 'window' })),
       close: () => browser.close(),
     };

@@ -102,7 +102,12 @@ interface Evaluation<T> {
 }
 
 /** Open the driver's only session, with a separate browser. */
-const openSession = async (command: Command, proxyPort: number, closeAll: () => Promise<void>): Promise<Engine> => {
+const openSession = async (
+  command: Command,
+  pid: number,
+  proxyPort: number,
+  closeAll: () => Promise<void>,
+): Promise<Engine> => {
   const { sessionId, capabilities } = await command<{ sessionId: string; capabilities: { browserVersion: string } }>(
     'POST',
     '/session',
@@ -176,6 +181,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
 
   return {
     version: capabilities.browserVersion,
+    pid,
     open,
     close: async () => {
       await last;
@@ -185,7 +191,8 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
   };
 };
 
-const launch = async (): Promise<Engine> => {
+/** Start processes that end with this one. */
+const createStart = () => {
   const started: ChildProcess[] = [];
   const start = (...[program, args, options]: Parameters<typeof spawn>): ChildProcess => {
     const child = spawn(program, args, options);
@@ -193,6 +200,37 @@ const launch = async (): Promise<Engine> => {
     process.once('exit', () => child.kill());
     return child;
   };
+  return { started, start };
+};
+
+/** Start a screen; returns its name. */
+const startScreen = (start: ReturnType<typeof createStart>['start']): Promise<string> =>
+  firstWord(
+    start(SCREEN[0]!, ['-displayfd', '3', '-screen', '0', '1280x800x24', '-nolisten', 'tcp'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    }),
+    3,
+  ).then((number) => `:${number}`);
+
+/**
+ * Open a page in a browser without a driver, whose profile in `folder` outlives its processes: that of a driver is lost with the
+ * network process.
+ *
+ * @returns its process, and the function that ends it.
+ */
+export const openUndriven = async (url: string, folder: string) => {
+  const { started, start } = createStart();
+  const DISPLAY = await startScreen(start);
+  const env = { ...process.env, DISPLAY, HOME: folder, XDG_DATA_HOME: folder, XDG_CACHE_HOME: folder };
+  const { pid } = start((await firstThatRuns(BROWSER))!, [url], { stdio: 'ignore', env });
+  const close = async () => {
+    for (const child of started.reverse()) await stop(child);
+  };
+  return { pid: pid!, close };
+};
+
+const launch = async (): Promise<Engine> => {
+  const { started, start } = createStart();
   const proxy = await serveProxy();
   const closeAll = async () => {
     for (const child of started.reverse()) await stop(child);
@@ -200,10 +238,7 @@ const launch = async (): Promise<Engine> => {
     proxy.close();
   };
   try {
-    const screen = start(SCREEN[0]!, ['-displayfd', '3', '-screen', '0', '1280x800x24', '-nolisten', 'tcp'], {
-      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-    });
-    const DISPLAY = `:${await firstWord(screen, 3)}`;
+    const DISPLAY = await startScreen(start);
     const port = await freePort();
     const driver = start(DRIVER[0]!, [`--port=${port}`, '--host=127.0.0.1'], {
       stdio: 'ignore',
@@ -211,7 +246,7 @@ const launch = async (): Promise<Engine> => {
     });
     const command = commandsTo(`http://127.0.0.1:${port}`);
     await answers(command, driver);
-    return await openSession(command, portOf(proxy), closeAll);
+    return await openSession(command, driver.pid!, portOf(proxy), closeAll);
   } catch (error) {
     await closeAll();
     throw error;

@@ -1,0 +1,167 @@
+/** What the story reads and calls on the pages of a world, and what holds at every step. */
+
+import { expect } from 'vitest';
+import { eventually } from '../engines/fixtures.ts';
+import type { Tab } from '../support/engine.ts';
+import type { SeenEvent, SeenRead } from './recorder.ts';
+import type { Build, WorldSite } from './site.ts';
+import type { World } from './world.ts';
+
+/**
+ * Refreshes of the drop-in that the story does not promise: each tab may record a set of local storage once more, which ends a pause.
+ * Fails today: 0 is promised.
+ */
+const DROP_IN_TODAY = 3;
+
+/** A story in progress. */
+export interface Story {
+  readonly world: World;
+  readonly build: Build;
+  readonly engine: string;
+  readonly site: WorldSite;
+  readonly tabs: readonly [Tab, Tab];
+  /** The process of the browser, if it belongs to these tests alone. */
+  readonly pid?: number | undefined;
+  /** Codes of errors that the page may be told of in the current step. */
+  errors: readonly string[];
+}
+
+interface Observed {
+  readonly events: readonly SeenEvent[];
+  readonly reads: readonly SeenRead[];
+  readonly problems: readonly string[];
+}
+
+/** Whether the tabs and later pages share one identity. */
+export const isShared = ({ world }: Story) => world.promises !== 'memory only';
+
+/** The tabs in which the story has to do what it does: with shared storage, the first one is enough. */
+export const actors = (story: Story): readonly Tab[] => (isShared(story) ? story.tabs.slice(0, 1) : story.tabs);
+
+/** Whether a tab learns of another only when it wakes up, because it gets no messages. */
+export const isWoken = ({ world }: Story) => world.promises === 'a tab learns of others when it wakes up';
+
+export const observed = ({ evaluate }: Tab) =>
+  evaluate<Observed>('({ events: seen.events, reads: seen.reads, problems: seen.problems })');
+
+export const eventsOf = async (tab: Tab, name: string) =>
+  (await observed(tab)).events.filter((event) => event.name === name);
+
+export const causesOf = async (tab: Tab) => (await eventsOf(tab, 'token')).map(({ cause }) => cause);
+
+/** What holds at every step, on the page that a tab shows now. */
+export const observe = async (story: Story, tab: Tab) => {
+  if (!(await tab.evaluate('!!window.seen'))) return;
+  const { events, reads, problems } = await observed(tab);
+  expect(problems, 'nothing is thrown into the page').toEqual([]);
+  const codes = events.flatMap(({ name, code }) => (name === 'error' ? [code!] : []));
+  const explained = [...story.errors, ...(story.world.errors ?? [])];
+  expect(
+    codes.filter((code) => !explained.includes(code)),
+    'no error that nothing explains',
+  ).toEqual([]);
+  let users: string[] | undefined;
+  for (const each of reads) {
+    if ('onlyOf' in each) users = each.onlyOf.split(' ');
+    else if (each.token) {
+      const { user, expiresAt = Number.POSITIVE_INFINITY } = await story.site.find(each.token);
+      if (users) expect(users, 'no token of a former user').toContain(user);
+      users = users?.slice(users.indexOf(user));
+      expect(each.to - expiresAt, 'ms after the expiry of a token that was read').toBeLessThan(0);
+    }
+  }
+  await tab.evaluate('seen.forget()');
+};
+
+/** Load the page in a tab: only tokens of the user who is signed in at the server may be read there. */
+export const visit = async (story: Story, tab: Tab) => {
+  await observe(story, tab);
+  await tab.goto(`${story.site.origin}/?${story.site.user}`);
+  await eventually('there is a session', () => tab.evaluate<boolean>('!!seen.session'), Boolean);
+  await tab.evaluate('seen.session.ready');
+};
+
+/** Leave the page as by a link, after a `last` call, and wait for the next one. */
+export const leave = async (story: Story, tab: Tab, last = '') => {
+  await observe(story, tab);
+  await tab.evaluate(`void (window.isLeft = true, setTimeout(() => { ${last}; location.href = location.origin; }))`);
+  const isThere = '!window.isLeft && !!window.seen?.session';
+  await eventually('the next page', () => tab.evaluate<boolean>(isThere).catch(() => false), Boolean);
+  await tab.evaluate('seen.session.ready');
+};
+
+/**
+ * Call a method of the session. Returns `resolved` or the code of the error.
+ *
+ * @param user  from the call on, only tokens of this user may be read.
+ */
+export const call = (tab: Tab, method: string, user?: string) =>
+  tab.evaluate<string>(`(${user ? `seen.onlyOf('${user}')` : 0}, seen.outcome(() => seen.session.${method}))`);
+
+/** Expect that a call resolves. In memory it counts even if the store may still hold another user. */
+export const succeed = async (story: Story, tab: Tab, method: string, user?: string) => {
+  const outcome = await call(tab, method, user);
+  if (isShared(story) || outcome !== 'storage_failed') expect(outcome, method.slice(0, 9)).toBe('resolved');
+  return outcome;
+};
+
+/** Supply a set, where it is needed. */
+export const supply = async (story: Story, answer: string, user?: string) => {
+  for (const tab of actors(story)) await succeed(story, tab, `setTokens(${answer})`, user);
+};
+
+export const tokenOf = (answer: string) => JSON.parse(answer).body.advertising_token as string;
+
+/** Read the token. */
+export const read = async (story: Story, tab: Tab): Promise<string | null> => {
+  if (isWoken(story)) await tab.evaluate(`dispatchEvent(new Event('online'))`);
+  return tab.evaluate('seen.read()');
+};
+
+/** Wait until a tab returns a token of a user, and return it. From then on it may return no other user's. */
+export const holds = async (story: Story, tab: Tab, user: string): Promise<string> => {
+  const ownerOf = async () => {
+    const token = await read(story, tab);
+    return { token, user: token && (await story.site.find(token)).user };
+  };
+  const { token } = await eventually(`the page has a token of ${user}`, ownerOf, (found) => found.user === user);
+  await tab.evaluate(`seen.onlyOf('${user}')`);
+  return token!;
+};
+
+/** Wait until a tab returns no token. From then on it may return none. */
+export const holdsNone = async (story: Story, tab: Tab) => {
+  await eventually(
+    'the page has no token',
+    () => read(story, tab),
+    (token) => token === null,
+  );
+  await tab.evaluate(`seen.onlyOf('nobody')`);
+};
+
+/** Wait until the last event of a name matches, without a read of the token: the session's own timer must emit it. */
+export const emitted = (story: Story, tab: Tab, name: string, matches = (_: SeenEvent): unknown => true) => {
+  const last = async () => {
+    if (isWoken(story)) await tab.evaluate(`dispatchEvent(new Event('online'))`);
+    return (await eventsOf(tab, name)).at(-1);
+  };
+  return eventually(`the event ${name}`, last, (event) => event && matches(event));
+};
+
+/** Do something that makes at most so many requests. */
+export const asking = async (
+  { build, site, world }: Story,
+  provide: number,
+  refresh: number | (() => number),
+  work: () => Promise<unknown>,
+) => {
+  const countOf = (list: readonly string[], what: string) => list.filter((request) => request === what).length;
+  const provided = () => countOf(site.requests, 'POST /token');
+  const refreshed = () => countOf(site.asked, 'POST /v2/token/refresh');
+  const before = { provided: provided(), refreshed: refreshed() };
+  await work();
+  const most = typeof refresh === 'function' ? refresh() : refresh;
+  const today = build === 'drop-in' ? DROP_IN_TODAY : 0;
+  expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(provide);
+  expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes ?? 0) + today);
+};

@@ -1,0 +1,140 @@
+/** The publisher and the operator of one world: its pages, its users, and the sets that it hands out. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { answerOf } from '../../src/server/index.ts';
+import { type Publisher, startOperator } from '../browser/publisher.ts';
+import { type OnEnd, type Route, type Site, serveSite } from '../support/browser.ts';
+import { RECORDER } from './recorder.ts';
+import type { World } from './world.ts';
+
+/** How the library gets onto the page. */
+export type Build = 'tag' | 'module' | 'drop-in';
+
+/** The page's own call of its server. It does not use `fetch`, which is not the subject here. */
+const PROVIDE = `() => new Promise((resolve, reject) => {
+  const request = new XMLHttpRequest();
+  request.open('POST', location.origin + '/token');
+  request.onerror = reject;
+  request.onload = () => resolve(request.status === 200 ? JSON.parse(request.responseText) : null);
+  request.send();
+})`;
+
+/** The page's own code for a build, and the tag if there is one. */
+const loaders: Record<Build, (baseUrl: string) => string> = {
+  tag: (baseUrl) => `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+  module: (baseUrl) => `<script type="module">
+    import { createSession } from '/session.js';
+    seen.start(createSession({ baseUrl: '${baseUrl}', provide: ${PROVIDE} }));
+  </script>`,
+  // The drop-in behind the methods of a session, as far as it has them.
+  'drop-in': (baseUrl) => `<script src="/tessera-uid2.js"></script><script>{
+    const provide = ${PROVIDE};
+    const session = {
+      get advertisingToken() { return __uid2.getAdvertisingToken(); },
+      getToken: () => __uid2.getAdvertisingTokenAsync(),
+      setTokens: async ({ body }) => __uid2.setIdentity(body),
+      clear: async () => __uid2.disconnect(),
+      // Without disconnect() before: another tab may record that late, and end the sign-in too (fails today).
+      signIn: async () => __uid2.setIdentity((await provide()).body),
+      close: () => __uid2.abort(),
+      on() {},
+    };
+    let isKnown;
+    __uid2.callbacks.push((event, { identity }) => {
+      if (event === 'OptoutReceived') seen.event('optout', {});
+      if (event === 'IdentityUpdated') seen.event(identity ? 'token' : 'expired', identity ? { advertisingToken: identity.advertising_token } : {});
+      if (event !== 'InitCompleted' || isKnown) return;
+      isKnown = true;
+      seen.start(session);
+      if (!identity) provide().then((answer) => answer && __uid2.setIdentity(answer.body));
+    });
+    __uid2.init({ baseUrl: '${baseUrl}' });
+  }</script>`,
+};
+
+/** What the pages of a world share with the story. */
+export interface WorldSite extends Site, Pick<Publisher, 'client' | 'asked'> {
+  /** Who is signed in at the publisher's server. */
+  user: string;
+  /** The page comes after 700 ms, so the page before stays for a while. */
+  isSlow: boolean;
+  /** How the service answers a refresh; undefined: as usual. */
+  service: World['service'];
+  /** A generate answer for a user, as JSON; its set is due and expires after so many ms. */
+  issue(user: string, dueMs?: number, expiresMs?: number): Promise<string>;
+  /** Whose a token is, and when it expires, if this site has issued it. */
+  find(token: string): Promise<{ readonly user: string; readonly expiresAt?: number }>;
+}
+
+const DATABASES: Record<Build, string> = { tag: 'tessera', module: 'tessera', 'drop-in': 'tessera-uid2' };
+
+const SCRIPT = { 'content-type': 'text/javascript' };
+
+/** The module build, as a publisher's bundler makes it. */
+const bundle = async () => {
+  const entryPoints = [fileURLToPath(new URL('../../dist/session/index.js', import.meta.url))];
+  // Pages on a secure origin never load it.
+  const external = ['@noble/ciphers/*'];
+  const { outputFiles } = await build({ entryPoints, external, bundle: true, format: 'esm', write: false });
+  return outputFiles[0]!.text;
+};
+let bundled: Promise<string> | undefined;
+
+const USERS = ['ann', 'ben', 'cat', 'dan', 'eve'];
+const emailOf = (user: string) => ({ email: `${user}@example.com` });
+
+export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promise<WorldSite> => {
+  // No set of the operator itself is due within a story.
+  const operator = await startOperator(600, onEnd);
+  const { baseUrl, client, asked } = operator;
+  const owners = new Map<string, { user: string; expiresAt?: number }>();
+  const issue = async (user: string, dueMs = 600_000, expiresMs = 610_000) => {
+    const result = await client.generate(emailOf(user));
+    if (result.status !== 'success') return JSON.stringify(answerOf(result));
+    const now = Date.now();
+    const tokens = { ...result.tokens, refreshAt: now + dueMs, expiresAt: now + expiresMs };
+    owners.set(tokens.advertisingToken, { user, expiresAt: tokens.expiresAt });
+    return JSON.stringify(answerOf({ ...result, tokens }));
+  };
+  const { early = '', late = '', head = '', body = '', tag = (given: string) => given, policy, routes } = world;
+  const type = kind === 'module' ? ' type="module"' : '';
+  const script = (code: string, how = '') => (code ? `<script${how}>{ ${code} }</script>` : '');
+  const page = `<!doctype html><meta charset="utf-8"><title>page</title><link rel="icon" href="data:,">
+<script src="/recorder.js"></script>${head}${script(early)}${tag(loaders[kind](baseUrl), baseUrl)}${script(late, type)}${body}`;
+  const headers: Record<string, string> = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' };
+  if (policy) headers['content-security-policy'] = policy(baseUrl);
+  const pages: Record<string, Route> = {
+    '/': async () => {
+      if (served.isSlow) await sleep(700);
+      return new Response(page.replaceAll('<script', '<script nonce="n"'), { headers });
+    },
+    '/recorder.js': () => new Response(`${RECORDER} seen.database = '${DATABASES[kind]}';`, { headers: SCRIPT }),
+    '/session.js': async () => new Response(await (bundled ??= bundle()), { headers: SCRIPT }),
+    '/token': async () => {
+      if (served.user === 'nobody') return new Response(null, { status: 204 });
+      return new Response(await issue(served.user), { headers: { 'content-type': 'application/json' } });
+    },
+    ...routes,
+  };
+  const site = await serveSite(pages, onEnd);
+  const served: WorldSite = {
+    ...site,
+    origin: world.isPlain ? site.plainOrigin : site.origin,
+    client,
+    asked,
+    user: 'nobody',
+    isSlow: false,
+    service: undefined,
+    issue,
+    find: async (token) => {
+      for (const user of owners.has(token) ? [] : USERS)
+        if (await client.validate(token, emailOf(user))) owners.set(token, { user });
+      return owners.get(token) ?? { user: 'a stranger' };
+    },
+  };
+  let nth = 0;
+  operator.answerRefresh = (go) => (served.service ?? world.service ?? (() => go()))(go, ++nth);
+  return served;
+};

@@ -1,0 +1,91 @@
+/** One test for each world: the story, told with a build in an engine. */
+
+import { afterAll, beforeAll, describe, inject, test } from 'vitest';
+import { type OnEnd, openProfile } from '../support/browser.ts';
+import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
+import { type Build, serveWorld } from './site.ts';
+import { tell } from './story.ts';
+import type { World } from './world.ts';
+import { worlds } from './worlds.ts';
+
+interface Browser {
+  readonly name: NonNullable<World['engines']>[number];
+  readonly pid?: number | undefined;
+  /** Open two tabs of one profile. */
+  openTabs(onEnd: OnEnd): Promise<[Tab, Tab]>;
+}
+
+/** A tab of the headless shell. Expressions run through the protocol itself, which needs no builtin of the page. */
+const shellTab = async (profile: Awaited<ReturnType<typeof openProfile>>): Promise<Tab> => {
+  const page = await profile.newPage();
+  const wire = await profile.newCDPSession(page);
+  return {
+    errors: [],
+    goto: async (url) => void (await page.goto(url)),
+    evaluate: async <T>(expression: string) => {
+      const how = { expression, awaitPromise: true, returnByValue: true };
+      const { result, exceptionDetails } = await wire.send('Runtime.evaluate', how);
+      if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+      return result.value as T;
+    },
+    close: () => page.close(),
+  };
+};
+
+/** Chromium's headless shell: a profile of its own in the browser that all test files share. */
+export const shell: Browser = {
+  name: 'shell',
+  openTabs: async (onEnd) => {
+    const profile = await openProfile(onEnd);
+    return [await shellTab(profile), await shellTab(profile)];
+  },
+};
+
+/** Define the tests of the worlds that are included, of those that build and engine have. */
+export const testWorlds = (
+  build: Build,
+  browser: () => Browser,
+  name: Browser['name'],
+  includes: (world: World) => unknown,
+): void => {
+  describe(build, () => {
+    // Those that run alone come last.
+    const ordered = [...worlds].sort((one, other) => Number(!!one.isAlone) - Number(!!other.isAlone));
+    for (const world of ordered) {
+      const { builds = [build], engines = [name], isAlone, failsToday, failsIn = [name] } = world;
+      if (!includes(world) || !builds.includes(build) || !engines.includes(name)) continue;
+      const how = isAlone ? test : test.concurrent;
+      const fails = failsToday && failsIn.includes(name) && !process.env['WORLDS_AS_IS'];
+      const tells = fails ? how.fails : how;
+      tells(
+        world.name,
+        async ({ onTestFinished }) => {
+          const { openTabs, pid } = browser();
+          const tabs = await openTabs(onTestFinished);
+          const site = await serveWorld(world, build, onTestFinished);
+          await tell({ world, build, site, tabs, pid, engine: name, errors: [] });
+        },
+        120_000,
+      );
+    }
+  });
+};
+
+/** Define the tests of a whole engine, which tells the story with the script tag. */
+export const testWorldsIn = (kind: EngineKind, includes: (world: World) => unknown): void => {
+  const missing = inject('missingEngines')[kind.name];
+  describe.skipIf(missing && !areAllRequired)(kind.name, () => {
+    let engine: Engine;
+    beforeAll(async () => {
+      engine = await kind.launch();
+    });
+    afterAll(() => engine?.close());
+    // One profile for all: each world has an origin of its own.
+    const openTabs = async (onEnd: OnEnd): Promise<[Tab, Tab]> => {
+      const tabs = [await engine.open(), await engine.open()] as [Tab, Tab];
+      for (const tab of tabs) onEnd(() => tab.close().catch(() => {}));
+      return tabs;
+    };
+    testWorlds('tag', () => ({ name: kind.name, pid: engine.pid, openTabs }), kind.name, includes);
+  });
+};
