@@ -255,7 +255,8 @@ test.each(['CONTRIBUTING.md', 'src/session/index.ts'])(
       await promisify(execFile)('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root })
     ).stdout.split('\n');
     const isFile = (path: string) => tracked.some((name) => `/${name}`.includes(`/${path}`));
-    const code = sources.map((source) => source.code).join('\n');
+    const files = tracked.filter((name) => /^(src|test)\/.*\.tsx?$/.test(name));
+    const code = (await Promise.all(files.map((name) => readFile(root + name, 'utf8')))).join('\n');
     const missing = quoted.filter((quote) =>
       /^[\w./-]+(\.\w+|\/)$/.test(quote)
         ? !isFile(quote) && quote !== GENERATED
