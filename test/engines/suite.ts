@@ -124,7 +124,8 @@ export const testEngine = (kind: EngineKind): void => {
       expect(await ask('harness.session.state.persistence')).toBe('memory');
 
       const { call, token } = await setFor('guest@example.com', 500);
-      await ask(`harness.session.${call}`);
+      // Nothing can be confirmed where nothing can be read.
+      expect(await ask(`harness.session.${call}.catch(({ code }) => code)`)).toBe('storage_failed');
       await eventually(
         'the token is rotated',
         () => ask<string | undefined>('harness.session.advertisingToken'),
