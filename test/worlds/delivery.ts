@@ -118,14 +118,16 @@ export const moved: World[] = [
   },
 ];
 
-/** Send until the page ends the request; count what it has taken, in `sent`. */
+/** Send more and more, and count it; a page that has read so much gets no end. */
 const sent = { bytes: 0 };
 const endless = () =>
   new Response(
     new ReadableStream({
       pull: (controller) => {
+        if (sent.bytes > 16_000_000) return new Promise(() => {});
         sent.bytes += 65_536;
         controller.enqueue(new Uint8Array(65_536).fill(65));
+        return undefined;
       },
     }),
     { headers: { 'access-control-allow-origin': '*' } },

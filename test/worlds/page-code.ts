@@ -70,7 +70,6 @@ export const builtins: World[] = [
   },
   {
     name: 'enumerable members of the prototypes of builtins',
-    often: true,
     early: `for (const builtin of [Object, Array, Function, String, Promise]) builtin.prototype.extra = () => 'extra';`,
   },
 ];
@@ -128,7 +127,6 @@ export const others: World[] = [
   },
   {
     name: 'listeners and calls of the page that throw',
-    often: true,
     late: `for (const name of ['token', 'expired', 'optout', 'needsTokens', 'error'])
       tessera.push(({ session }) => void session.on(name, () => { throw new Error('of a listener'); }));`,
     builds: ['tag'],
