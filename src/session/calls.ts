@@ -94,8 +94,12 @@ export async function signIn(core: Core, user: string | undefined): Promise<void
   await erasing.catch(() => {});
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await core.records.idle();
-  if (!decideNow(core).token) await refreshNow(core);
-  await erasing;
+  try {
+    if (!decideNow(core).token) await refreshNow(core);
+  } finally {
+    // That the former user may come back matters more than why there is no new token.
+    await erasing;
+  }
 }
 
 /** The document now shows a page that was rendered for `user`: as when a page is loaded. */

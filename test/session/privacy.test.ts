@@ -219,19 +219,24 @@ describe('a promise reports the actual state', () => {
 
   test.each<[string, (session: ReturnType<typeof fixture.open>['session']) => Promise<void>]>([
     ['clear()', (session) => session.clear()],
+    ['signIn(), for which nobody is signed in', (session) => session.signIn()],
     ['a switch of user', (session) => session.setTokens(success(2))],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
   ])(
-    '%s rejects with storage_failed if the store hangs and the next page may find the former user',
+    '%s rejects with storage_failed if the store hangs, or fails on this page, and the next may find the former user',
     async (_, call) => {
-      const inner = memoryStore(recordOf(1));
-      const store: Store = { ...inner };
-      const { session } = fixture.open({ store });
-      await session.ready;
-      store.update = never;
-      const done = call(session);
-      expect(session.advertisingToken).not.toBe('advertising-1');
-      await Promise.all([fixture.advance(10_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
-      expect(session.advertisingToken).not.toBe('advertising-1');
+      for (const failing of [never, () => Promise.reject(new DOMException('lost', 'UnknownError'))]) {
+        const inner = memoryStore(recordOf(1));
+        const store: Store = { ...inner };
+        const { session } = fixture.open({ store, provide: async () => null });
+        await session.ready;
+        Object.assign(store, { read: failing, update: failing });
+        const done = call(session);
+        expect(session.advertisingToken).not.toBe('advertising-1');
+        await Promise.all([fixture.advance(10_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+        expect(session.advertisingToken).not.toBe('advertising-1');
+        session.close();
+      }
     },
   );
 
