@@ -100,7 +100,8 @@ const deleteDatabase = (name) =>
 $('start-over').onclick = () =>
   attempt(async () => {
     await post('/sign-out');
-    await session.clear({ forget: true });
+    // Refused storage confirms nothing; the database is deleted below.
+    await session.clear({ forget: true }).catch(() => {});
     await post('/demo/start-over');
     session.close();
     await deleteDatabase('tessera');

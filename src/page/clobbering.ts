@@ -35,6 +35,9 @@ export function writeDocumentCookie(row: string): void {
   Reflect.set(cookieOwner(), 'cookie', row, document);
 }
 
+/** What relative addresses of the page refer to, as long as no script adds a `<base>`. */
+export const pageUrl = readDocument('baseURI') as string;
+
 const running = readDocument('currentScript');
 
 /**

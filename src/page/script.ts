@@ -22,7 +22,7 @@ import {
 } from '../session/index.ts';
 import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
-import { ownGlobal, scriptTag } from './clobbering.ts';
+import { ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
 import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
@@ -120,7 +120,7 @@ function install() {
         user: user === '' ? null : user,
         debug: debug !== undefined && debug !== 'false',
         provide: provide
-          ? (provideFrom(`${new URL(provide, document.baseURI)}`) as SessionOptions['provide'])
+          ? (provideFrom(`${new URL(provide, pageUrl)}`) as SessionOptions['provide'])
           : undefined,
       });
   } finally {

@@ -6,7 +6,7 @@
  *
  * @returns undefined if there is no document (workers, Node).
  */
-export function readDocument(name: 'currentScript' | 'visibilityState'): unknown {
+export function readDocument(name: 'baseURI' | 'currentScript' | 'visibilityState'): unknown {
   return globalThis.document && Reflect.get(Object.getPrototypeOf(document), name, document);
 }
 
