@@ -119,9 +119,7 @@ function install() {
         name,
         user: user === '' ? null : user,
         debug: debug !== undefined && debug !== 'false',
-        provide: provide
-          ? (provideFrom(`${new URL(provide, pageUrl)}`) as SessionOptions['provide'])
-          : undefined,
+        provide: provide ? (provideFrom(`${new URL(provide, pageUrl)}`) as SessionOptions['provide']) : undefined,
       });
   } finally {
     // Run the calls that the page has queued even if an attribute is invalid.
