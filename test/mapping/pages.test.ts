@@ -20,7 +20,7 @@ const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], quer
   });
   const wrapped: Database = {
     ...watch(database),
-    transaction: (work) => database.transaction((queries) => work(watch(queries))),
+    transaction: (work, options) => database.transaction((queries) => work(watch(queries)), options),
   };
   return wrapped;
 };

@@ -6,6 +6,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
+import { qualified, setSchema } from '../../src/database/schema-names.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options/resolve.ts';
@@ -15,16 +16,19 @@ import { operatorRunner } from '../operator/fixtures.ts';
 /** Create a schema, and a view of the database in which every statement runs in that schema. */
 const inSchema = async (whole: Database, schema: string): Promise<Database> => {
   await whole.script(`CREATE SCHEMA ${schema}`);
-  const transaction: Database['transaction'] = (work) =>
-    whole.transaction(async (queries: Queries) => {
-      await queries.script(`SET LOCAL search_path TO ${schema}`);
-      return work(queries);
-    });
+  const within = ({ query, script }: Queries): Queries => ({
+    query: (sql, params) => query(qualified(sql, schema), params),
+    script: (sql) => script(qualified(sql, schema)),
+  });
   return {
     kind: whole.kind,
-    query: (sql, params) => transaction(({ query }) => query(sql, params)),
-    script: (sql) => transaction(({ script }) => script(sql)),
-    transaction,
+    ...within(whole),
+    transaction: (work, options) =>
+      whole.transaction(async (queries) => {
+        if (!options?.isMigration) return work(within(queries));
+        await setSchema(queries, schema);
+        return work(queries);
+      }, options),
     close: async () => {},
   };
 };
