@@ -45,10 +45,11 @@ export function pgliteFault(version: string | undefined): string | undefined {
   return isTested ? undefined : expectedGot('@electric-sql/pglite', `version ${PGLITE_RANGE}`, version);
 }
 
-async function installedPGlite(): Promise<string | undefined> {
+/** @param name  of PGlite's package. A parameter, because webpack fails on a constant that it cannot resolve. */
+async function installedPGlite(name: string): Promise<string | undefined> {
   try {
     // Its `exports` do not list `package.json`.
-    const manifest = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'));
+    const manifest = new URL('../package.json', import.meta.resolve(name));
     const { version } = JSON.parse(await readFile(manifest, 'utf8'));
     return typeof version === 'string' ? version : undefined;
   } catch {
@@ -62,7 +63,7 @@ async function installedPGlite(): Promise<string | undefined> {
  * @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used.
  */
 export async function loadPGlite() {
-  const fault = pgliteFault(await installedPGlite());
+  const fault = pgliteFault(await installedPGlite('@electric-sql/pglite'));
   if (fault !== undefined)
     throw new TokenError('storage_failed', `database: ${fault}: npm install @electric-sql/pglite@${PGLITE_RANGE}`);
   try {

@@ -11,9 +11,9 @@ test('the statements in docs/guide/postgresql.md create a database for an operat
   try {
     // The role of the tests may have the name of the page's.
     for (const statement of statements.filter((text) => text.trim()))
-      await admin.script(statement.replaceAll('tessera', 'tessera_docs'));
+      await admin.script(statement.replaceAll('tessera', 'docs_tessera'));
     const url = new URL(inject('postgresUrl'));
-    Object.assign(url, { username: 'tessera_docs', password: 'change me', pathname: '/operator' });
+    Object.assign(url, { username: 'docs_tessera', password: 'change me', pathname: '/operator' });
     const operator = createOperator({ database: url.href });
     await operator.ready;
     await operator.close();
@@ -26,7 +26,7 @@ test('the statements in docs/guide/postgresql.md create a database for an operat
     expect(settings).toEqual([{ setting: '5000' }, { setting: '5000' }]);
   } finally {
     await admin.script('DROP DATABASE IF EXISTS operator');
-    await admin.script('DROP ROLE IF EXISTS tessera_docs');
+    await admin.script('DROP ROLE IF EXISTS docs_tessera');
     await admin.close();
   }
 });

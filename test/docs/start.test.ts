@@ -152,7 +152,7 @@ test('Next.js, in development and as a build: the page shows a token, and none a
     const { page, said } = await open(url);
     await shows(page, 'There is a valid token.');
     await page.getByText('Log out').click();
-    await shows(page, 'No token: page');
+    await shows(page, 'No token: host');
     await page.reload();
     await shows(page, 'There is a valid token.');
     expect(said.filter((line) => !/^\[(HMR|Fast Refresh)\]|React DevTools/.test(line))).toEqual([]);

@@ -172,7 +172,7 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
   const reads = async () => {
     await connectionsEnded(database);
     const [counted] = await database.query<{ whole: number; byIndex: number }>(
-      `SELECT seq_scan AS whole, idx_scan AS "byIndex" FROM pg_stat_user_tables WHERE relname = 'tessera_mappings'`,
+      `SELECT seq_scan AS whole, idx_scan AS "byIndex" FROM pg_stat_user_tables WHERE relid = 'tessera_mappings'::regclass`,
     );
     return counted!;
   };
@@ -204,7 +204,7 @@ test('the index entries that a job reads grow with its rows, not with their squa
   await mappings.close();
   await connectionsEnded(database);
   const [index] = await database.query<{ reads: number }>(
-    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_due_at'`,
+    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelid = 'tessera_mappings_due_at'::regclass`,
   );
   // To lock a row, and once more with the batch after it. With each batch reading the entries of all former ones, it would be 4.5.
   expect(index!.reads / rows).toBeGreaterThan(0.9);
@@ -216,15 +216,17 @@ test('in a folder, the other workers of a due run do not read again the rows tha
   const database = await openDatabase(await freshLocation('pglite'));
   onTestFinished(() => database.close());
   let reads = 0;
-  const transaction: Database['transaction'] = (work) =>
-    database.transaction((queries) =>
-      work({
-        ...queries,
-        query: (sql, params) => {
-          if (sql.includes('ORDER BY due_at')) reads++;
-          return queries.query(sql, params);
-        },
-      }),
+  const transaction: Database['transaction'] = (work, options) =>
+    database.transaction(
+      (queries) =>
+        work({
+          ...queries,
+          query: (sql, params) => {
+            if (sql.includes('ORDER BY due_at')) reads++;
+            return queries.query(sql, params);
+          },
+        }),
+      options,
     );
   const its = service();
   const mappings = await its.open({ ...database, transaction }, { workers: 4 });

@@ -291,7 +291,7 @@ test.each(['the request', 'the write'])(
     const mappings = await its.open(
       {
         ...database,
-        transaction: async (work) => {
+        transaction: async (work, options) => {
           let isFirst = false;
           const query: Queries['query'] = async (sql, params) => {
             if (isLock(sql) && ++locks > 1) await until(() => state !== 'idle');
@@ -315,7 +315,7 @@ test.each(['the request', 'the write'])(
             return await database.transaction((queries) => {
               queriesOf = queries;
               return work({ ...queries, query });
-            });
+            }, options);
           } finally {
             if (isFirst) {
               state = 'first ended';
