@@ -45,3 +45,8 @@ const running = readDocument('currentScript');
  * first time, because `currentScript` is null afterwards.
  */
 export const scriptTag = globalThis.document && running instanceof HTMLScriptElement ? running : undefined;
+
+/** Read an attribute `data-...` of the tag. Not by `dataset`, which a library that runs scripts in a worker may not list. */
+export function dataOf(name: string): string | undefined {
+  return scriptTag?.getAttribute(`data-${name}`) ?? undefined;
+}

@@ -22,7 +22,7 @@ import {
 } from '../session/index.ts';
 import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
-import { ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
+import { dataOf, ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
 import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
@@ -102,7 +102,7 @@ function install() {
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first one.
   const isSecond = !isQueue && typeof before?.createSession === 'function';
-  const { baseUrl, name, provide, user, debug } = ownMembers<DOMStringMap>(scriptTag?.dataset);
+  const user = dataOf('user');
   if (isDevelopment) {
     // A module cannot read its tag: warn about `type="module"` even if the file is already loaded.
     if (isSecond && scriptTag) warnOfSecondTag(user);
@@ -112,13 +112,15 @@ function install() {
   const tessera = createTessera();
   window.tessera = tessera;
   try {
-    // A page that is rendered for nobody has an empty label.
+    const baseUrl = dataOf('base-url');
+    const provide = dataOf('provide');
     if (baseUrl)
       tessera.createSession({
         baseUrl,
-        name,
+        name: dataOf('name'),
+        // A page that is rendered for nobody has an empty label.
         user: user === '' ? null : user,
-        debug: debug !== undefined && debug !== 'false',
+        debug: (dataOf('debug') ?? 'false') !== 'false',
         provide: provide ? (provideFrom(`${new URL(provide, pageUrl)}`) as SessionOptions['provide']) : undefined,
       });
   } finally {

@@ -3,11 +3,10 @@
  * one, for a page where another script has the other.
  */
 
-import { ownMembers } from '../../token/checks.ts';
-import { scriptTag } from '../clobbering.ts';
+import { dataOf } from '../clobbering.ts';
 import { installUid2, type Product } from './index.ts';
 
-const { product: only } = ownMembers<DOMStringMap>(scriptTag?.dataset);
+const only = dataOf('product');
 if (only && !/^(uid2|euid)$/.test(only)) throw new TypeError('data-product: expected uid2 or euid, got another value');
 for (const product of ['uid2', 'euid'] satisfies Product[]) {
   if (!only || only === product) installUid2(product);
