@@ -24,8 +24,8 @@ const moreDatabase = [
 const simulated = ['test/model/{faults,interleavings}.test.ts'];
 const model = ['test/model/**/*.test.ts'];
 /** The main journeys in Chromium. */
-const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts'];
-const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts'];
+const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
+const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 const built = [
   'test/package.test.ts',
   'test/file-names.test.ts',
@@ -78,8 +78,7 @@ export default defineConfig({
     projects: [
       project('node', ['test/**/*.test.ts'], {
         pool: 'threads',
-        // The worlds have a configuration of their own.
-        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser, 'test/worlds/**'],
+        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser],
       }),
       project('page', page, {
         pool: 'threads',

@@ -127,6 +127,7 @@ export const others: World[] = [
   },
   {
     name: 'listeners and calls of the page that throw',
+    thrown: 'Uncaught Error: of a listener',
     late: `for (const name of ['token', 'expired', 'optout', 'needsTokens', 'error'])
       tessera.push(({ session }) => void session.on(name, () => { throw new Error('of a listener'); }));`,
     builds: ['tag'],

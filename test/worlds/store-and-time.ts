@@ -105,14 +105,11 @@ export const symptoms: World[] = [
       window.fetch = (what, how) => Promise.race([fetch(what, how), left]);`,
     before: { leave: nextPageIsSlow },
     engines: ['shell'],
-    failsToday: 'the next page finds back_off: leaving counts as a failure of the service',
   },
   {
     name: 'a navigation whose page comes after 700 ms: Firefox and WebKit end requests before that',
     before: { leave: nextPageIsSlow },
     engines: ['chromium', 'firefox', 'webkit'],
-    failsToday: 'the next page finds back_off: leaving counts as a failure of the service',
-    failsIn: ['firefox', 'webkit'],
   },
   {
     name: 'messages between tabs are lost',
@@ -161,7 +158,6 @@ const clockAhead = (ms: number): Omit<World, 'name'> => ({
     },
   },
   instead: { 'other tab': fewRequests },
-  failsToday: 'the tabs refresh in turns, without a pause: about 100 requests in six seconds',
 });
 
 /** Stop the whole browser four times while a page writes, each time for longer than a limit, as a computer that sleeps does. */
@@ -198,7 +194,7 @@ export const lostTime: World[] = [
     name: 'a page that is busy for 4 s after the tag',
     ...busyAfterTag(4_000),
   },
-  ...(['due', 'sign-in', 'logout'] as const).map((step) => ({
+  ...(['sign-in', 'logout'] as const).map((step) => ({
     name: `a page that is busy for 2.5 s in a write: ${step}`,
     early: BUSY_IN_WRITE,
     before: { [step]: inTabs('window.busyMs = 2500;') },

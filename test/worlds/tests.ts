@@ -52,12 +52,10 @@ export const testWorlds = (
     // Those that run alone come last.
     const ordered = [...worlds].sort((one, other) => Number(!!one.isAlone) - Number(!!other.isAlone));
     for (const world of ordered) {
-      const { builds = [build], engines = [name], isAlone, failsToday, failsIn = [name] } = world;
+      const { builds = [build], engines = [name], isAlone } = world;
       if (!includes(world) || !builds.includes(build) || !engines.includes(name)) continue;
       const how = isAlone ? test : test.concurrent;
-      const fails = failsToday && failsIn.includes(name) && !process.env['WORLDS_AS_IS'];
-      const tells = fails ? how.fails : how;
-      tells(
+      how(
         world.name,
         async ({ onTestFinished }) => {
           const { openTabs, pid } = browser();

@@ -35,6 +35,8 @@ export interface World {
   readonly moreRefreshes?: number;
   /** Codes of errors that it causes. */
   readonly errors?: readonly string[];
+  /** What the page's own code throws. */
+  readonly thrown?: string;
   /** Default: all. */
   readonly builds?: readonly Build[];
   /** Default: all. The shell is one of Chromium's browsers. */
@@ -43,10 +45,6 @@ export interface World {
   readonly isAlone?: boolean;
   /** It is part of `npm test`. */
   readonly often?: boolean;
-  /** What happens today, against the promise. The test fails once the world holds: then remove the field. */
-  readonly failsToday?: string;
-  /** Where it fails. Default: in all engines. */
-  readonly failsIn?: World['engines'];
 }
 
 /** Keep the page's only thread busy. `ms`: a number or an expression. */
