@@ -11,6 +11,7 @@ import { refreshSet, retryAfterOf } from './browser/refresh-request.ts';
 import type { createTabs } from './browser/tabs.ts';
 import { explain } from './explain/entry.ts';
 import { attemptClaimed, attemptEnded, type Outcome } from './rules/attempt-changes.ts';
+import type { PageState } from './rules/page-state.ts';
 import { isSameSet, type SessionRecord } from './rules/record.ts';
 import { drawPause, isLeased, type Plan } from './rules/retry.ts';
 import type { ShownRecord } from './shown-record.ts';
@@ -23,12 +24,10 @@ export const OTHER_TAB_MARGIN_MS = 2_000;
 const VOID: Outcome = { kind: 'void' };
 
 /** What an attempt works with. */
-export interface AttemptContext {
+export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' | 'isAway'> {
   readonly settings: Settings;
   readonly records: ShownRecord;
   readonly tabs: ReturnType<typeof createTabs>;
-  /** The user of the page, hashed. */
-  user: string | undefined;
   now(): number;
 }
 
@@ -56,15 +55,19 @@ export async function runAttempt(
   });
   // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
-  if (holder !== lease)
-    return holder && isLeased(claimed, now(), isLocked) ? { kind: 'leased', leaseId: holder.id } : VOID;
+  const isHeld = holder !== lease && isLeased(claimed, now(), isLocked);
+  context.otherLeaseId = isHeld ? holder?.id : undefined;
+  if (holder !== lease) return VOID;
   const outcome = await ask(context, plan, claimed.set, signal).catch(
     (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown, settings.baseUrl) }),
   );
-  const counted = signal.aborted ? VOID : outcome;
-  const { after } = await records.update(attemptEnded(claimed, plan, counted, user, pause, now()), plan.kind);
+  const end = attemptEnded(claimed, plan, signal.aborted ? VOID : outcome, user, pause, now());
+  // Whoever obtains the lock knows that the lease is over. A page that is left must not write: in WebKit, that blocks the store for the
+  // next page.
+  const isLeft = signal.aborted && (isLocked || context.isAway);
+  const after = isLeft ? claimed : (await records.update(end, plan.kind)).after;
   // Other tabs may wait for the end of this attempt.
-  tabs.notify();
+  tabs.notify(true);
   // Another set: either this attempt has supplied it, or the outcome came too late. Neither leaves anything to report.
   return isSameSet(after, claimed) ? outcome : VOID;
 }
@@ -77,9 +80,9 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { baseUrl, fetch, provide, timeoutMs } = settings;
-  if (kind === 'refresh')
-    return withTimeout(timeoutMs, () => refreshSet(baseUrl, fetch, set as TokenSet, signal), kind, signal);
-  const given = await withTimeout<unknown>(timeoutMs, () => provide?.({ signal, reason: need }), kind, signal);
+  const limited = <T>(work: () => T) => withTimeout(timeoutMs, () => unlessLeft(work, signal), kind, signal);
+  if (kind === 'refresh') return limited(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
+  const given = await limited<unknown>(() => provide?.({ signal, reason: need }));
   explain?.provided(given);
   // `provide` may have returned a `Response`.
   const { status, ok } = Object(given) as Response;
@@ -87,6 +90,26 @@ async function ask(
   if (ok === false && status > 0) throw given;
   if (given === null || given === undefined || status === 204) return { kind: 'nobody' };
   return { kind: 'answered', answer: (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
+}
+
+/**
+ * Firefox and WebKit end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the service: the
+ * attempt goes on until the page is gone, or, if it stays, until the time limit.
+ */
+async function unlessLeft<T>(work: () => T, signal: AbortSignal): Promise<Awaited<T>> {
+  let isLeft = false;
+  const onUnload = () => {
+    isLeft = true;
+  };
+  // Only during an attempt: Firefox does not keep a page that listens for this event in its back/forward cache.
+  globalThis.addEventListener?.('beforeunload', onUnload);
+  signal.addEventListener('abort', () => removeEventListener('beforeunload', onUnload));
+  try {
+    return await work();
+  } catch (error) {
+    if (isLeft) await new Promise(() => {});
+    throw error;
+  }
 }
 
 /** A response of the publisher's server, or an object that looks like one. */

@@ -112,14 +112,12 @@ function startAttempt(core: Core, plan: Plan): void {
  */
 function noteOutcome(core: Core, plan: Plan, outcome: Outcome): TokenError | undefined {
   const { kind } = outcome;
-  core.otherLeaseId = kind === 'leased' ? outcome.leaseId : undefined;
   if (kind === 'nobody') core.provideResult = kind;
   if (kind !== 'failed') return undefined;
   const { error } = outcome;
-  const isEmitted = isRefusal(plan, error) || !attemptError(core);
   if (plan.kind === 'provide') core.provideResult = kind;
   // Last, because a logger may supply another set.
-  reportError(core, error, isEmitted);
+  reportError(core, error, isRefusal(plan, error) || !attemptError(core));
   return error;
 }
 
@@ -138,22 +136,29 @@ export function check(core: Core): void {
 
 /** The page is shown, restored, thawed or online again: it tries again soon. */
 export function wake(core: Core): void {
-  const { records } = core;
-  const now = core.now();
   // The channel was closed when the page was left: connect again.
   if (core.isAway) core.tabs.notify();
   // A browser may suspend a hidden page without an event, and the page then misses messages. The clock of the host, or one that has
   // followed another page, may have gone back meanwhile.
-  if (core.isAway || wasAbsent(core)) records.loseTrack();
+  if (core.isAway || wasAbsent(core)) core.records.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
   core.otherLeaseId = undefined;
-  if (!isActive(core)) return;
-  void readAgain(core);
-  const soon = wokeUp(now + Math.random() * WAKE_SPREAD_MS);
-  const record = records.latest();
-  if (soon(record) !== record) void records.update(soon).then(() => reconcile(core));
+  void look(core, true);
+}
+
+/**
+ * The page is looked at, perhaps after an outage: read the stored record again, and try again soon.
+ *
+ * @param hasWoken  false: it has just been loaded; one that has a token, or is hidden, then waits for its pause.
+ */
+export async function look(core: Core, hasWoken: boolean): Promise<void> {
+  await readAgain(core);
+  const { isSettled, retry, token } = decideNow(core);
+  if (!isSettled || !retry || (!hasWoken && (token || !isPageVisible()))) return;
+  await core.records.update(wokeUp(core.now() + Math.random() * WAKE_SPREAD_MS));
+  reconcile(core);
 }
 
 /** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */

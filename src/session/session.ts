@@ -110,16 +110,15 @@ function createCore(options: SessionOptions): Core {
     log,
     events: createEvents(),
     records: createShownRecord(baseUrl, store, {
+      follow,
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
-      onSeen: (...seen) => {
-        const state = pageStateAfter(core, ...seen);
-        // Another page wrote the set by its own clock, which may have been set back.
-        if (state.cause === 'tab') follow();
-        Object.assign(core, state);
-      },
+      onSeen: (...seen) => void Object.assign(core, pageStateAfter(core, ...seen)),
       onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
     }),
-    tabs: createTabs(name, () => void readAgain(core)),
+    tabs: createTabs(name, (isOver) => {
+      if (isOver) core.otherLeaseId = undefined;
+      void readAgain(core);
+    }),
     setTimer: createTimer(now, () => check(core)),
     unwatch: watchLifecycle({
       onCheck: () => check(core),

@@ -13,7 +13,7 @@ import { memoryStore, type Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import { erased } from './rules/host-changes.ts';
 import type { Cause, View } from './rules/page-state.ts';
-import { applied, type Change, emptyRecord, isSameSet, parseRecord, type SessionRecord } from './rules/record.ts';
+import { applied, type Change, emptyRecord, parseRecord, type SessionRecord, writtenAt } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
 /** Time limit of each operation, and of opening the store and the first read together, ms. */
@@ -25,6 +25,8 @@ export interface RecordOwner {
   mayWrite(isErasure?: boolean): boolean;
   /** The record last seen is another one. `isFirst`: nothing was seen before. */
   onSeen(before: SessionRecord, after: SessionRecord, cause: Cause, isFirst: boolean): void;
+  /** Another tab has just written; see `createClock`. */
+  follow(instant: number): void;
   /** The store has failed. */
   onFailure(cause: unknown): void;
 }
@@ -50,8 +52,6 @@ function createAccess(given: Store, replacement: () => unknown, onFailure: (caus
     try {
       return await limited(() => work(store));
     } catch (cause) {
-      // Memory fails only through a fault of this code.
-      if (store !== given) throw cause;
       ignoreFailure(() => given.close?.());
       store = memoryStore(replacement());
       onFailure(cause);
@@ -82,12 +82,12 @@ function createAccess(given: Store, replacement: () => unknown, onFailure: (caus
  */
 async function updateIn<T extends SessionRecord | undefined>(
   place: Store,
-  parse: (stored: unknown) => SessionRecord,
+  baseUrl: string,
   change: (record: SessionRecord) => SessionRecord | T,
 ) {
   let found: { readonly before: SessionRecord; readonly after: SessionRecord | T } | undefined;
   await place.update((stored) => {
-    const before = parse(stored);
+    const before = parseRecord(stored, baseUrl);
     const after = change(before);
     found = { before, after };
     return after === before ? stored : after;
@@ -109,26 +109,14 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
     if (isOver || !record.set) return record;
     return record.optedOut ? erased(record) : undefined;
   };
-  const parse = (stored: unknown) => parseRecord(stored, baseUrl);
-  const isErased = await limited(() => updateIn(given, parse, erase))
+  const isErased = await limited(() => updateIn(given, baseUrl, erase))
     .then(() => true)
     // It may be impossible to write, and nothing there to erase.
-    .catch(() => limited(() => given.read()).then((stored) => !parse(stored).set))
+    .catch(() => limited(() => given.read()).then((stored) => !parseRecord(stored, baseUrl).set))
     .catch(() => false);
   isOver = true;
   ignoreFailure(() => given.close?.());
   return isErased;
-}
-
-/**
- * Parse what the store returned. A store that reports writes it did not make has lost the retry state: then the one that the page has
- * seen last counts, as long as the set is the same.
- */
-function parseSeen(stored: unknown, baseUrl: string, lastSeen: SessionRecord | undefined): SessionRecord {
-  const record = parseRecord(stored, baseUrl);
-  const { retry } = lastSeen ?? {};
-  const isLost = !record.retry && lastSeen && isSameSet(record, lastSeen);
-  return isLost && retry ? applied(record, (found) => ({ ...found, retry })) : record;
 }
 
 /** Apply changes in order. Not by `reduce`, which Prototype 1.6 replaces. */
@@ -154,13 +142,15 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   const access = createAccess(given, () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
   const latest = () => appliedInOrder(lastSeen ?? empty, onTheWay);
-  const parse = (stored: unknown) => parseSeen(stored, baseUrl, lastSeen);
-  const see = (record: SessionRecord, at: number, cause?: Cause) => {
-    const before = lastSeen;
+  const see = (record: SessionRecord, absences: number, cause?: Cause) => {
+    const isFirst = !lastSeen;
+    const before = lastSeen ?? empty;
+    // Without a cause, another tab wrote the record: a moment ago, if this page has missed nothing.
+    const at = writtenAt(record);
+    if (!cause && isCurrent() && at !== writtenAt(before)) owner.follow(at);
     lastSeen = record;
-    seenAt = Math.max(seenAt, at);
-    // Without a cause, another tab wrote the record.
-    owner.onSeen(before ?? empty, record, cause ?? (before ? 'tab' : 'load'), !before);
+    seenAt = Math.max(seenAt, absences);
+    owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
   const read = (place: Store) => {
     queuedRead = undefined;
@@ -178,7 +168,8 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
     isConfirmed: async () => (await erasing) !== false,
     loseTrack: access.loseTrack,
     release: () => ignoreFailure(() => access.store.close?.()),
-    read: (): Promise<void> => (queuedRead ??= access.use(read).then(([at, stored]) => see(parse(stored), at))),
+    read: (): Promise<void> =>
+      (queuedRead ??= access.use(read).then(([at, stored]) => see(parseRecord(stored, baseUrl), at))),
     /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
     async update(change: Change, cause?: Cause, isErasure?: boolean) {
       const isHost = cause === 'set';
@@ -186,7 +177,7 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
       if (isHost) onTheWay = [...onTheWay, change];
       const [at, { before, after }] = await access.use((place) =>
         // A late call of a store that has been replaced changes nothing.
-        updateIn(place, parse, (record) => (place === access.store && mayWrite() ? applied(record, change) : record)),
+        updateIn(place, baseUrl, (record) => (place === access.store && mayWrite() ? applied(record, change) : record)),
       );
       if (isHost) onTheWay = onTheWay.slice(1);
       if (mayWrite()) see(after, at, after === before ? undefined : cause);

@@ -62,7 +62,7 @@ export interface SessionOptions {
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** The local clock, epoch ms, used as it is. Default: `Date.now`, which on an open page never runs backwards. */
+  /** The local clock, epoch ms; a page follows another one that is ahead. Default: `Date.now`, which never runs backwards on a page. */
   now?: (() => number) | undefined;
   /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;

@@ -117,17 +117,6 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     /waits for \d+ ms after \d attempts/,
   ],
   [
-    'every wake-up shortens the pause',
-    'leaving',
-    alterModule('retry', ({ wokeUp }) => ({
-      wokeUp: (at) => (record) => {
-        const { retry } = record;
-        return wokeUp(at)({ ...record, retry: retry && { ...retry, hasWoken: false, reason: 'back_off' } });
-      },
-    })),
-    /the pause is shortened for a second time/,
-  ],
-  [
     'an attempt starts from what the page remembers, not from what is stored',
     'wild',
     alterModule('attemptChanges', ({ attemptClaimed }) => ({

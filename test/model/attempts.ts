@@ -9,7 +9,7 @@ import type { NextStep } from '../../src/session/index.ts';
 import type { ExpectedState } from './expected-state.ts';
 import type { Setup } from './invariants.ts';
 import type { Tab } from './tab.ts';
-import { DAY, MINUTE, type Time } from './time.ts';
+import { MINUTE, type Time } from './time.ts';
 
 /** Attempts that all tabs together may make in half an hour in which none can succeed. */
 const OUTAGE_BUDGET = 15;
@@ -66,8 +66,6 @@ export const createAttempts = (
   let lease = { id: '', isUnderLock: false };
   /** When the retry state was last reset for certain. */
   let resetSeq = 0;
-  /** The instant to which a wake-up has shortened the pause, unless the retry state may have been reset since. */
-  let wokenAt: number | undefined;
   const isRecent = (at: number) => at > time.nowMs - LOOP_WINDOW_MS;
   // Where the clocks of pages differ, they do not share pauses: what is in the future does not count.
   const ownerOf = (tab: Tab) => (tab.isAlone || conditions.wasSetBack ? tab.id : -1);
@@ -118,12 +116,7 @@ export const createAttempts = (
     },
     /** A tab has brought a fresh token: the retry state has been reset. */
     noteReset: (tab: Tab) => {
-      wokenAt = undefined;
       if (!tab.isAlone) resetSeq = next();
-    },
-    /** The retry state may have been reset. */
-    noteChange: () => {
-      wokenAt = undefined;
     },
     /** A tab has said what it does next. */
     onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
@@ -144,15 +137,9 @@ export const createAttempts = (
         if (at > time.nowMs + longestMs)
           fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);
       }
-      if (reason === 'woken') {
-        if (wokenAt !== undefined && wokenAt !== at && at < wokenAt + DAY)
-          fault(`tab ${tab.id}: the pause is shortened for a second time`);
-        wokenAt = at;
-      }
     },
     /** Allow attempts beyond the budget: an operation, a fault of storage, or a page that ends may cause some. */
     allowExtra: () => {
-      wokenAt = undefined;
       extraAt.push(time.nowMs);
     },
     /** Attempts of a kind cannot succeed from now on, or can again. */

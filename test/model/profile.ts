@@ -81,14 +81,12 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     }
     tab.expectSettled(what, tab.limits[what], promise).then(
       () => {
-        attempts.noteChange();
         if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
         expected.settle(operation, isUnsure());
         if (operation.kind === 'set' && tab.isRefreshOff) expected.liftOptOut(next());
       },
       (error) => {
-        attempts.noteChange();
         // A store that does not answer: the next page may find the former user.
         const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
         // `signIn` erases first, and rejects for another reason if no set follows.
@@ -135,7 +133,6 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     operation.settledSeq = next();
     const ran = asker.ran();
     operation.isPending = () => !asker.page.isGone && asker.ran() < ran + SETTLED_MS;
-    attempts.noteChange();
     // Unlike one of the service, a set of the host does not tell the page how wrong the clock is, or the `Date` of the service.
     const isMisled = conditions.wasSkewed || setup.dateErrorMs > 0;
     if (issued && !isMisled) attempts.noteSet(asker);
@@ -161,7 +158,6 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   };
   const provide: typeof publisher.provide = (tab, request) => {
     const isForeign = setup.hasLabels && !(typeof tab.label === 'string' && publisher.isSignedIn(tab.label));
-    attempts.noteChange();
     return isForeign ? Promise.resolve(null) : publisher.provide(tab, request);
   };
 

@@ -10,6 +10,7 @@ import {
   recordOf,
   restoreGlobals,
   rotate,
+  type Service,
   sealedFor,
   setVisible,
   success,
@@ -108,6 +109,38 @@ describe('the device’s clock', () => {
     expect(session.state.clockOffsetMs).toBeUndefined();
     expect(names(events)).not.toContain('token refresh');
     fixture.close();
+  });
+});
+
+describe.each([-DAY, -90 * MINUTE, 90 * MINUTE, DAY])('two tabs whose clocks differ by %d ms', (ms) => {
+  const openBoth = async (service?: Service) => {
+    const fixture = createFixture(service);
+    const name = `clocks-${ms}-${service ? 'down' : 'up'}`;
+    const store = memoryStore();
+    const first = fixture.open({ store, name, now: () => Date.now() + ms });
+    await first.session.setTokens(success(1));
+    const { session } = fixture.open({ store, name });
+    await session.ready;
+    return { ...fixture, session };
+  };
+
+  test('do not refresh in turns', async () => {
+    const { session, sent, advance, close } = await openBoth();
+    await advance(10 * MINUTE);
+    expect(sent.length).toBeLessThanOrEqual(4);
+    expect(session.advertisingToken).toBeDefined();
+    close();
+  });
+
+  test('share their pauses in an outage', async () => {
+    const { sent, advance, close } = await openBoth(() => new Promise((_, reject) => setTimeout(reject, 100)));
+    await advance(45 * MINUTE);
+    const most = Math.max(
+      ...sent.map(({ at }) => sent.filter((one) => one.at >= at && one.at < at + 30 * MINUTE).length),
+    );
+    expect(most).toBeGreaterThan(5);
+    expect(most).toBeLessThanOrEqual(15);
+    close();
   });
 });
 

@@ -41,7 +41,7 @@ test('a tab that is left during its refresh notifies the other tabs, then closes
   const { heard, stop } = listen(name);
   dispatch('pagehide');
   await until(() => heard.length);
-  expect(heard).toEqual([0]);
+  expect(heard).toEqual([true]);
   expect(closed).toHaveBeenCalledOnce();
   expect(store.close).toHaveBeenCalledOnce();
   stop();

@@ -58,7 +58,7 @@ test('an absurd stored pause, or one that began in the future, delays the sessio
     countedAt: START,
     waitUntil: 1e14,
     reason: 'back_off',
-    hasWoken: true,
+    soonestAt: 0,
   };
   const record = recordOf(1, START - 20 * MINUTE);
   const { session } = fixture.open({ store: memoryStore({ ...record, retry }) });

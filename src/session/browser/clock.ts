@@ -7,23 +7,29 @@ const MAX_SLEEP_MS = 60_000;
  * Create the clock of a page, in epoch ms: the greater of the wall clock and the page's monotonic clock, so time never runs backwards.
  * The monotonic clock may stop while the device sleeps, so a forward jump of the wall clock is accepted.
  *
- * @param given  a clock supplied by the host, used as it is.
+ * @param given  a clock supplied by the host, used instead.
  */
 export function createClock(given?: () => number) {
   /** The largest lead of the wall clock over the monotonic clock so far. */
   let leadMs = Number.NEGATIVE_INFINITY;
-  const now = () => {
+  /** The lead of other pages over this one. */
+  let aheadMs = 0;
+  const own = () => {
     leadMs = Math.max(leadMs, Date.now() - performance.now());
     return leadMs + performance.now();
   };
+  // The host's clock may return NaN.
+  const now = () => (given?.() || own()) + aheadMs;
   return {
-    now: given ?? now,
+    now,
     /**
-     * Follow the wall clock, even if it was set back: another page has written a set by its own clock, which cannot be compared with
-     * one that is ahead of the wall clock.
+     * Follow the clock of another page, which has just written an instant: what the record says is compared by one clock. First the wall
+     * clock, which may have been set back.
      */
-    follow: () => {
+    follow: (instant: number) => {
       leadMs = Number.NEGATIVE_INFINITY;
+      aheadMs = 0;
+      aheadMs = Math.max(0, instant - now());
     },
   };
 }
@@ -40,7 +46,6 @@ export function createTimer(now: () => number, onTimer: () => void): (instant: n
   return (instant) => {
     clearTimeout(timer);
     const delayMs = instant - now();
-    // False for NaN, which the host's clock may return.
     if (delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
   };
 }

@@ -15,20 +15,20 @@ const LOCK_MS = 2_000;
 /**
  * Connect the tabs that share `name`.
  *
- * @param onMessage  another tab asks to read the record again.
+ * @param onMessage  another tab asks to read the record again. `isOver`: it has ended an attempt.
  */
-export function createTabs(name: string, onMessage: () => void) {
+export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
   let channel: BroadcastChannel | undefined;
 
   return {
     /** Notify the other tabs; connects first. */
-    notify: (): void =>
+    notify: (isOver?: boolean): void =>
       ignoreFailure(() => {
         if (!channel) {
           channel = new BroadcastChannel(name);
-          channel.onmessage = onMessage;
+          channel.onmessage = ({ data }) => onMessage(data);
         }
-        channel.postMessage(0);
+        channel.postMessage(isOver);
       }),
 
     disconnect(): void {

@@ -17,6 +17,7 @@ import {
   type Lease,
   type RetryState,
   type SessionRecord,
+  serviceTime,
 } from './record.ts';
 import {
   currentRetry,
@@ -24,6 +25,8 @@ import {
   earliestStart,
   isLeased,
   isRefusal,
+  LEAST_PART,
+  NEVER,
   type Pause,
   type Plan,
   REFUSAL_SPACING_MS,
@@ -42,9 +45,7 @@ export type Outcome =
   /** `provide` says that nobody is signed in. */
   | { readonly kind: 'nobody' }
   | { readonly kind: 'failed'; readonly error: TokenError }
-  /** Another tab has the lease. */
-  | { readonly kind: 'leased'; readonly leaseId: number }
-  /** It counts for nothing: it was aborted or came too late, or it was too early to ask the service again. */
+  /** It counts for nothing: another tab has the lease, it was aborted or came too late, or it was too early to ask the service again. */
   | { readonly kind: 'void' };
 
 interface Answered {
@@ -63,15 +64,14 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): 
   return (record) => {
     const now = lease.at;
     const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended && !record.optedOut);
-    // Not `now < earliestStart(...)`: the host's `now` may return NaN.
-    const isDue = now >= earliestStart(plan, currentRetry(record, now));
-    return isOver || !isDue || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
+    const isEarly = now < earliestStart(plan, currentRetry(record, now));
+    return isOver || isEarly || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
   };
 }
 
 /**
  * The attempt that took the lease of `sent` has ended at `now`. Its outcome counts only if generation and tokens are still those that
- * were sent; a failure, only if no other tab has taken the lease meanwhile.
+ * were sent.
  *
  * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
  */
@@ -84,14 +84,17 @@ export function attemptEnded(
   now: number,
 ): Change {
   return (record) => {
-    const isTaken = !!record.lease && record.lease.id !== sent.lease?.id;
-    const released = isTaken || !record.lease ? record : applied(record, withoutLease);
+    const isOwn = !!record.lease && record.lease.id === sent.lease?.id;
+    const released = isOwn ? applied(record, withoutLease) : record;
     if (!isSameSet(record, sent)) return released;
-    if (outcome.kind === 'failed') return isTaken ? released : failed(released, plan, outcome.error, pause, now);
-    if (outcome.kind === 'nobody') return withNobody(released, now);
+    if (outcome.kind === 'failed') return failed(released, plan, outcome.error, pause, now);
+    // That the service keeps refusing the set still counts; without a set, counting starts again.
+    if (outcome.kind === 'nobody') return released.set ? released : withoutRetry(released);
     return outcome.kind === 'answered' ? answered(released, sent, plan, outcome, user, pause, now) : released;
   };
 }
+
+const withoutRetry: Change = (record) => (record.retry ? { ...record, retry: undefined } : record);
 
 const withoutLease: Change = (record) => ({ ...record, lease: undefined });
 
@@ -99,27 +102,33 @@ const withoutLease: Change = (record) => ({ ...record, lease: undefined });
  * Count an attempt that has ended at `now` without a valid set. One whose tab was left or closed before the answer is not counted: that
  * is not a failure of the service.
  */
-function counted(record: SessionRecord, now: number): RetryState {
-  const { attempts = 0, refusals = 0, hasWoken = false } = ownMembers(currentRetry(record, now));
-  return { attempts: attempts + 1, refusals, countedAt: now, waitUntil: 0, reason: 'back_off', hasWoken };
+function counted(record: SessionRecord, pause: Pause, now: number): RetryState {
+  const { attempts = 0, refusals = 0, soonestAt = 0 } = ownMembers(currentRetry(record, now));
+  // A few attempts may follow one another, then only one in each of the longest pauses.
+  const longestMs = pause(NEVER, LEAST_PART);
+  return {
+    attempts: attempts + 1,
+    refusals,
+    countedAt: now,
+    waitUntil: 0,
+    reason: 'back_off',
+    soonestAt: Math.max(soonestAt, now - 7 * longestMs) + longestMs,
+  };
 }
 
 function failed(record: SessionRecord, plan: Plan, error: TokenError, pause: Pause, now: number): SessionRecord {
-  const retry = counted(record, now);
+  const retry = counted(record, pause, now);
   const isRefused = isRefusal(plan, error);
   // The page called `refresh()`: earlier refusals no longer count.
   const earlier = plan.isExplicit ? 0 : retry.refusals;
-  const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : pause(retry.attempts);
+  const leftMs = (record.set?.expiresAt ?? 0) - serviceTime(record, now);
+  // While there is a token, no pause is longer than half of what is left of its life.
+  const limitMs = leftMs > 0 ? Math.max(pause(1), leftMs / 2, retry.soonestAt - now) : NEVER;
+  const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : Math.min(pause(retry.attempts), limitMs);
   const askedMs = Math.min(error.retryAfterMs ?? 0, DAY_MS);
   const reason = askedMs > ownMs ? 'retry_after' : isRefused ? 'refused' : 'back_off';
   const refusals = earlier + Number(isRefused);
   return { ...record, retry: { ...retry, refusals, waitUntil: now + Math.max(ownMs, askedMs), reason } };
-}
-
-/** That the service keeps refusing the set still counts; without a set, counting starts again. */
-function withNobody(record: SessionRecord, now: number): SessionRecord {
-  if (record.set || !record.retry) return record;
-  return { ...record, retry: { ...counted(record, now), attempts: 0, refusals: 0 } };
 }
 
 function answered(
@@ -131,7 +140,7 @@ function answered(
   pause: Pause,
   now: number,
 ): SessionRecord {
-  const { attempts, ...others } = counted(record, now);
+  const { attempts, ...others } = counted(record, pause, now);
   // Only many attempts in a row that do not fail, but bring no valid set either, cause a pause.
   const waitUntil = attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0;
   const retry = { ...others, attempts, refusals: 0, waitUntil };

@@ -94,7 +94,7 @@ export function decide(view: View, page: PageState, now: number, isExplicit = fa
   // More instants than needed do no harm.
   const instants = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
   const wakes = [...instants, next?.at ?? 0, otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
-  const awaited = reason === 'storage' ? reason : reason === 'in_progress' ? (next?.action as Plan['kind']) : undefined;
+  const awaited = reason === 'in_progress' ? (next?.action as Plan['kind']) : reason === 'storage' ? reason : undefined;
   return {
     ...facts,
     need,
@@ -153,8 +153,7 @@ type Wait = Omit<NextStep, 'action'>;
 function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: PageState, now: number): Wait | undefined {
   if (otherTabUntil) return { at: otherTabUntil, reason: 'other_tab' };
   const at = earliestStart(plan, retry);
-  // Not `at > now`: the host's `now` may return NaN, and attempts would follow one another without a pause.
-  if (!(at <= now)) return { at, reason: retry?.reason ?? 'back_off' };
+  if (at > now) return { at, reason: retry?.reason ?? 'back_off' };
   return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
 }
 

@@ -58,8 +58,8 @@ export interface RetryState {
   readonly waitUntil: number;
   /** What `waitUntil` comes from. */
   readonly reason: WaitReason;
-  /** A page that woke up has shortened the pause: once in a series is enough. */
-  readonly hasWoken: boolean;
+  /** No sign of life shortens a pause to an earlier instant; see `counted`. */
+  readonly soonestAt: number;
 }
 
 /**
@@ -76,8 +76,15 @@ export function applied(record: SessionRecord, change: Change): SessionRecord {
   return after === record ? record : ownMembers(after);
 }
 
+const YEAR_MS = 366 * 86_400_000;
+
 /** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and answers take time to arrive. */
 export const CLOCK_TOLERANCE_MS = 5_000;
+
+/** When a set last arrived, or an attempt last failed, by the clock of the page that wrote it. */
+export function writtenAt({ receivedAt, retry }: SessionRecord): number {
+  return Math.max(receivedAt, retry?.countedAt ?? 0);
+}
 
 /** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
@@ -103,7 +110,7 @@ export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
  * another user signed in, returns no token and requests none. A page without a label can use every record.
  */
 export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
-  return user !== undefined && record.user !== user && (record.set !== undefined || record.user !== undefined);
+  return user !== undefined && record.user !== user && (!!record.set || !!record.user);
 }
 
 /**
@@ -132,14 +139,15 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
     const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers(record.lease);
     const retry = record.retry && ownMembers(record.retry);
-    const numbers = [generation, receivedAt, acceptedUntil, clearedAt];
+    // A set that has arrived long before it is due, by the service's clock, shows an offset that would keep it valid for ever.
+    const lateMs = offsetMs + (receivedAt - (set?.refreshAt ?? 0) + YEAR_MS);
+    const numbers = [generation, receivedAt, acceptedUntil, clearedAt, lateMs];
     if (lease) numbers.push(lease.id, lease.at, lease.ms);
-    if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil);
+    if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil, retry.soonestAt);
     const isSound =
       v === 2 &&
       record.baseUrl === baseUrl &&
       numbers.every(isPlausible) &&
-      (isPlausible(offsetMs) || isPlausible(-offsetMs)) &&
       (!retry || WAIT_REASONS.includes(retry.reason));
     return isSound ? ownMembers({ ...record, set, lease, retry }) : undefined;
   });

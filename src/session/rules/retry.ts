@@ -47,7 +47,7 @@ export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean
 
 /** The retry state, if it still counts at `now`. */
 export function currentRetry({ retry }: SessionRecord, now: number): RetryState | undefined {
-  if (!retry || !(now < retry.countedAt + DAY_MS)) return undefined;
+  if (!retry || now >= retry.countedAt + DAY_MS) return undefined;
   // One from the future shows that the clock was set back: nobody knows how long to wait, but the attempts count.
   return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0 } : retry;
 }
@@ -72,16 +72,19 @@ export function earliestStart(plan: Plan, retry: RetryState | undefined): number
   return plan.kind === 'refresh' && isUsedUp(retry) ? NEVER : retry.waitUntil;
 }
 
-/** The pause after a number of attempts in a row, ms. */
-export type Pause = (attempts: number) => number;
+/** The pause after a number of attempts in a row, ms. `part`: of its whole length, instead of the part that was drawn. */
+export type Pause = (attempts: number, part?: number) => number;
+
+/** The least part of a pause. */
+export const LEAST_PART = 3 / 4;
 
 /**
  * Draw the random part of a pause, so that pages do not try again in the same instant: it takes off up to a quarter. With the defaults,
  * the service gets at most 15 calls in any 30 minutes.
  */
 export function drawPause({ firstMs, maxMs }: BackOff): Pause {
-  const part = 1 - Math.random() / 4;
-  return (attempts) => part * Math.min(maxMs, firstMs * 2 ** (attempts - 1), DAY_MS);
+  const drawn = 1 - Math.random() * (1 - LEAST_PART);
+  return (attempts, part = drawn) => part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS);
 }
 
 /** When a lease ends at the latest. */
@@ -95,11 +98,11 @@ export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean
   return !isFuture(lease.at, now) && now < leaseEnd(lease);
 }
 
-/** A page woke up or came online: the next attempt may start at `at`, unless the service asked for the pause or refused the set. */
+/** The page is looked at, or online again: the next attempt may start at `at`, unless the service asked for the pause or refused the set. */
 export function wokeUp(at: number): Change {
   return (record) => {
     const { retry } = record;
-    if (!retry || retry.hasWoken || retry.reason !== 'back_off' || retry.waitUntil <= at) return record;
-    return { ...record, retry: { ...retry, waitUntil: at, reason: 'woken', hasWoken: true } };
+    if (retry?.reason !== 'back_off' || retry.waitUntil <= at || retry.soonestAt > at) return record;
+    return { ...record, retry: { ...retry, waitUntil: at, reason: 'woken' } };
   };
 }

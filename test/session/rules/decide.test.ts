@@ -146,7 +146,6 @@ describe('the next step', () => {
   const otherTab = page({ otherLeaseId: lease.id });
   const until = (reason: RetryState['reason'], waitUntil = DUE + 7) => waiting({ reason, waitUntil });
   const bareUntil7 = { ...until('refused'), set: undefined };
-  const notANumber = until('back_off', Number.NaN);
   test.each<Case<NextStep | undefined>>([
     ['refresh_from: a fresh set is refreshed when it is due', record(), page(), FRESH, dueAt],
     ['refresh_from: in local time', record({ offsetMs: 7 }), page(), FRESH, refreshes('refresh_from', REFRESH_AT - 7)],
@@ -169,8 +168,6 @@ describe('the next step', () => {
     ['refused: `provide` waits, too', bareUntil7, failed, DUE, step('provide', 'refused', DUE + 7)],
     ['in_progress: the pause is over', until('refused', DUE), page(), DUE, now],
     ['in_progress: the pause is of a day ago', until('refused', NEVER), page(), DUE - 1 + DAY, now],
-    ['back_off: the host’s clock returned NaN', notANumber, page(), DUE, refreshes('back_off', Number.NaN)],
-    ['back_off: the host’s clock returns NaN', bare(), provides, Number.NaN, step('provide', 'back_off', 0)],
     ['hidden: a hidden page waits for no known instant', record(), hidden, DUE, refreshes('hidden')],
     ['in_progress: a hidden page is asked for a token', record(), { ...hidden, callers: 1 }, DUE, now],
     ['consent: the gate has not answered', record(), pending, DUE, refreshes('consent')],

@@ -74,7 +74,7 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
     countedAt: REFRESH_AT,
     waitUntil: 0,
     reason: 'back_off',
-    hasWoken: false,
+    soonestAt: 0,
     ...change,
   };
 }
@@ -228,7 +228,7 @@ const plausibleRecords = fc
         countedAt: instants,
         waitUntil: fc.oneof(fc.constant(0), instants),
         reason: fc.constantFrom('back_off', 'refused', 'retry_after', 'woken'),
-        hasWoken: fc.boolean(),
+        soonestAt: instants,
       }),
     ),
   })

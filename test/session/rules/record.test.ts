@@ -207,7 +207,7 @@ const stepOf = (name: string, changeAt: (now: number, before: SessionRecord) => 
   name,
   take: (before, now) => changeAt(now, before)(before),
 });
-const pause = (attempts: number) => attempts * MINUTE;
+const pause = (attempts: number) => Math.min(attempts, 5) * MINUTE;
 
 /** An attempt from its claim to its end, `ms` later. */
 const attempt = (name: string, isProvide: boolean, ms: number, outcome: Outcome) =>

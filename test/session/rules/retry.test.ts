@@ -34,7 +34,7 @@ import {
   REFRESH,
   record,
   refreshAnswered,
-  retry,
+  retry as retryOf,
   SECOND,
   setOf,
 } from './fixtures.ts';
@@ -42,8 +42,11 @@ import {
 const EXPLICIT: Plan = { ...REFRESH, isExplicit: true };
 const EXPLICIT_PROVIDE: Plan = { ...PROVIDE, isExplicit: true };
 const DEFAULTS = { firstMs: 5_000, maxMs: 300_000 };
-/** A pause that shows for how many attempts it was drawn. */
-const pause = (attempts: number) => attempts * MINUTE;
+/** A pause that shows for how many attempts it was drawn. The longest adds nothing to `soonestAt`. */
+const pause = (attempts: number) => (attempts === NEVER ? 0 : attempts * MINUTE);
+const ANSWERED = DUE + 2 * SECOND;
+/** The retry state after one attempt. */
+const retry = (change: Partial<RetryState> = {}) => retryOf({ soonestAt: ANSWERED, ...change });
 
 beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(0));
 afterEach(() => void vi.restoreAllMocks());
@@ -114,7 +117,7 @@ describe('the pause', () => {
   });
 });
 
-/** The starts of 40 attempts in a row: `fruitless` bring sets that have expired, then all fail; one pause is shortened. */
+/** The starts of 40 attempts in a row: `fruitless` bring sets that have expired, then all fail; from attempt `woken` on, every pause is shortened. */
 function startsOf(fruitless: number, woken: number): number[] {
   const starts: number[] = [];
   let now = DUE;
@@ -143,7 +146,8 @@ test('with the shortest pauses, there are at most 15 attempts in any 30 minutes,
       for (const first of starts)
         most = Math.max(most, starts.filter((at) => at >= first && at < first + 30 * MINUTE).length);
     }
-  expect(most).toBe(15);
+  expect(most).toBeLessThanOrEqual(15);
+  expect(most).toBeGreaterThan(12);
 });
 
 test.each<readonly [sentence: string, lease: Lease | undefined, now: number, hasLock: boolean, expected: boolean]>([
@@ -190,7 +194,6 @@ describe('a claim', () => {
     ['is in time at the end of the pause', inTime, record(), REFRESH, LOCKED, true],
     ['does not send a set that is used up', usedUp, record(), REFRESH, LOCKED, false],
     ['ignores a pause of a day ago', old, record(), REFRESH, LOCKED, true],
-    ['starts nothing if the clock of the host returns NaN', record(), record(), REFRESH, leaseOf(Number.NaN), false],
   ])('%s', (_, before, asked, plan, lease, claims) => {
     const after = attemptClaimed(asked, plan, lease)(deepFreeze(before));
     if (claims) expect(after).toEqual({ ...before, lease });
@@ -198,7 +201,6 @@ describe('a claim', () => {
   });
 });
 
-const ANSWERED = DUE + 2 * SECOND;
 /** The record while its set is being refreshed, since {@link DUE}; and once the attempt is over, before its outcome. */
 const sent = record({ lease: leaseOf(DUE) });
 const idle = { ...sent, lease: undefined };
@@ -215,7 +217,7 @@ describe('the end of an attempt', () => {
     ['gives back the lease, and has its outcome', sent, done, { ...idle, ...ended }],
     ['has its failure', sent, failed, { ...idle, ...counted }],
     ['has its outcome, even if another tab has taken the lease', taken, done, { ...taken, ...ended }],
-    ['has no failure if another tab has taken the lease', taken, failed, 'unchanged'],
+    ['has its failure, even if another tab has taken the lease', taken, failed, { ...taken, ...counted }],
     ['gives back only the lease after a refresh in another tab', { ...sent, set }, done, { ...idle, set }],
     ['comes too late after a logout', loggedOut, done, 'unchanged'],
     ['comes too late after an act of the host', { ...loggedOut, set: sent.set }, done, 'unchanged'],
@@ -230,7 +232,7 @@ describe('a failure', () => {
   const REFUSED = { reason: 'refused' } as const;
   test.each<Case>([
     ['counts, and pauses for that', { attempts: 2 }, failure(), 3 * MINUTE, { attempts: 3 }],
-    ['keeps the count of refusals', { refusals: 2, hasWoken: true }, failure(503), 2 * MINUTE, { refusals: 2 }],
+    ['keeps the count of refusals', { refusals: 2 }, failure(503), 2 * MINUTE, { refusals: 2 }],
     ['by refusal waits 30 s', { attempts: 9 }, failure(400), 30 * SECOND, { attempts: 10, refusals: 1, ...REFUSED }],
     ['by refusal waits 2 min the second time', { refusals: 1 }, failure(400), 2 * MINUTE, { refusals: 2, ...REFUSED }],
     ['by refusal waits 10 min the third time', { refusals: 2 }, failure(400), 10 * MINUTE, { refusals: 3, ...REFUSED }],
@@ -270,13 +272,14 @@ describe('a failure', () => {
 });
 
 describe('a page that wakes up', () => {
-  const at = (change: Partial<RetryState>) => record({ retry: retry({ waitUntil: DUE + HOUR, ...change }) });
+  const at = (change: Partial<RetryState>) =>
+    record({ retry: retry({ waitUntil: DUE + HOUR, soonestAt: DUE, ...change }) });
   const soon = wokeUp(DUE);
-  const woken = record({ retry: retry({ waitUntil: DUE, reason: 'woken', hasWoken: true }) });
+  const woken = record({ retry: retry({ waitUntil: DUE, reason: 'woken', soonestAt: DUE }) });
   test.each<ChangeCase>([
     ['shortens the pause', at({}), soon, woken],
     ['does not lengthen the pause', at({ waitUntil: DUE }), soon, 'unchanged'],
-    ['shortens only one pause in a series', at({ hasWoken: true }), soon, 'unchanged'],
+    ['waits if there have been too many attempts', at({ soonestAt: DUE + 1 }), soon, 'unchanged'],
     ['does not shorten the pause after a refusal', at({ reason: 'refused' }), soon, 'unchanged'],
     ['does not shorten the pause that the service asked for', at({ reason: 'retry_after' }), soon, 'unchanged'],
     ['changes nothing without a pause', record(), soon, 'unchanged'],
@@ -314,12 +317,7 @@ describe('an answer of `provide`', () => {
     ['with a set behind the tombstone pauses', bare({ ...HELD, ...tries(3) }), supply, heldBack],
     ['with the set that has ended pauses', record({ ...end, ...tries(3) }), again, record({ ...end, ...paused })],
     ['with an opt-out leaves a tombstone', bare(tries(9)), answered('optout'), gone],
-    [
-      'that nobody is signed in ends the series',
-      bare(tries(9)),
-      answered(),
-      bare({ retry: retry({ attempts: 0, countedAt: ANSWERED }) }),
-    ],
+    ['that nobody is signed in ends the series', bare(tries(9)), answered(), bare()],
     ['that nobody is signed in changes nothing without a series', bare(), answered(), 'unchanged'],
     ['that nobody is signed in leaves a set, with its refusals', record(tries(9)), answered(), 'unchanged'],
   ])('%s', checkChange);
