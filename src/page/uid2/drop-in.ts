@@ -133,14 +133,15 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const claims = [...(fromPage ? [fromPage] : []), ...readClaims(dropIn), ...(isStarted(before) ? before.claims : [])];
   const { newest, supplied } = choose(claims);
   const records = createDatedStore(name, baseUrl);
-  // After an opt-out, a set waits until the opt-out is recorded.
-  const offer = newest?.answer === 'optout' ? undefined : supplied;
+  // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
+  // waits until the opt-out is recorded.
+  const offer = fromPage && newest?.answer !== 'optout' ? supplied : undefined;
   if (offer) {
     considered.add(offer.refreshToken);
     // The login follows a logout, even if the clock was set back.
     if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
     // If nothing else is known, store it now: the page may be closed before the database responds.
-    if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
+    if (!newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
   }
   const session = createSession({
     baseUrl,

@@ -125,7 +125,10 @@ export function createPlaces(product: Product): Places {
       const isStale = readCookies().join() !== text || (!text && options.cookiePath);
       if ((former && former !== cookiePlace) || (ownsCookie && isStale)) {
         const place = attributesOf(options);
-        for (const each of new Set([attributesOf({}), former ?? place, place])) setCookie('', 0, each);
+        for (const each of new Set([attributesOf({}), former ?? place, place])) {
+          // What is replaced is not erased before: a request may be sent in between.
+          if (!cookie || each !== place) setCookie('', 0, each);
+        }
         if (cookie) setCookie(text, cookie['refresh_expires'], place);
       }
       // A cookie that the browser refuses, or that a cookie with another path hides, is no copy for this page.

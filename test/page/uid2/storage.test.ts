@@ -265,6 +265,52 @@ describe('a cookie that a server sets while the page is open', () => {
       null,
     ]);
   });
+
+  describe('set between two pages, it counts although it ends before every earlier set', () => {
+    const arrive = async () => {
+      visit().init(COOKIE);
+      await complete();
+      return [sdk.getAdvertisingToken(), sdk.isLoginRequired(), cookie()?.advertising_token];
+    };
+    const signedIn = (n: number) => [`advertising-${n}`, false, `advertising-${n}`];
+    beforeEach(async () => {
+      sdk.init({ ...COOKIE, identity: wireSet(1) });
+      await complete();
+      tick();
+    });
+
+    test('of another user', async () => {
+      putCookie(newSet(7, Date.now() - 10 * MINUTE));
+      expect(await arrive()).toEqual(signedIn(7));
+    });
+
+    test('of another user, after a logout', async () => {
+      sdk.disconnect();
+      await fixture.settle();
+      tick();
+      putCookie(newSet(7, Date.now() - 10 * MINUTE));
+      expect(await arrive()).toEqual(signedIn(7));
+    });
+
+    test('the same set again, after a logout', async () => {
+      sdk.disconnect();
+      await fixture.settle();
+      tick();
+      putCookie(wireSet(1, START));
+      expect(await arrive()).toEqual(signedIn(1));
+    });
+  });
+
+  test('rewritten, it is there all the time', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    const rows: string[] = [];
+    vi.spyOn(document, 'cookie', 'set').mockImplementation((row) => void rows.push(row));
+    sdk.setIdentity(newSet(7));
+    await fixture.settle();
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter((row) => row.startsWith('__uid_2=;'))).toEqual([]);
+  });
 });
 
 describe('a hostile cookie in cookie mode', () => {
