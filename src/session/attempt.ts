@@ -64,8 +64,8 @@ export async function runAttempt(
   const end = attemptEnded(claimed, plan, signal.aborted ? VOID : outcome, user, pause, now());
   // Whoever obtains the lock knows that the lease is over. A page that is left must not write: in WebKit, that blocks the store for the
   // next page.
-  const isLeft = signal.aborted && (isLocked || context.isAway);
-  const after = isLeft ? claimed : (await records.update(end, plan.kind)).after;
+  const mayWrite = !signal.aborted || !(isLocked || context.isAway);
+  const after = mayWrite ? (await records.update(end, plan.kind)).after : claimed;
   // Other tabs may wait for the end of this attempt.
   tabs.notify(true);
   // Another set: either this attempt has supplied it, or the outcome came too late. Neither leaves anything to report.
@@ -93,7 +93,7 @@ async function ask(
 }
 
 /**
- * Firefox and WebKit end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the service: the
+ * Firefox and Safari end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the service: the
  * attempt goes on until the page is gone, or, if it stays, until the time limit.
  */
 async function unlessLeft<T>(work: () => T, signal: AbortSignal): Promise<Awaited<T>> {
@@ -103,7 +103,7 @@ async function unlessLeft<T>(work: () => T, signal: AbortSignal): Promise<Awaite
   };
   // Only during an attempt: Firefox does not keep a page that listens for this event in its back/forward cache.
   globalThis.addEventListener?.('beforeunload', onUnload);
-  signal.addEventListener('abort', () => removeEventListener('beforeunload', onUnload));
+  signal.addEventListener('abort', () => globalThis.removeEventListener?.('beforeunload', onUnload));
   try {
     return await work();
   } catch (error) {

@@ -4,7 +4,7 @@ import { TokenError } from '../token/errors.ts';
 import { commit, commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
 import { type Core, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
-import { look, reconcile } from './reconcile.ts';
+import { reconcile, retrySoon } from './reconcile.ts';
 import { erased, othersEnded } from './rules/host-changes.ts';
 import { NOTHING_EMITTED } from './rules/page-state.ts';
 
@@ -45,7 +45,7 @@ async function setConsent(core: Core, isGranted: boolean): Promise<void> {
   if (isGranted && !before) {
     // Other tabs may have changed the record meanwhile.
     core.records.loseTrack();
-    void look(core, false);
+    void retrySoon(core, false);
     releaseCalls(core);
     // After them, because a set that the page was rendered with may be the one that is stored, and has no label yet.
     if (user !== undefined || settings.user === null)

@@ -145,18 +145,20 @@ export function wake(core: Core): void {
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
   core.otherLeaseId = undefined;
-  void look(core, true);
+  void retrySoon(core, true);
 }
 
 /**
- * The page is looked at, perhaps after an outage: read the stored record again, and try again soon.
+ * The page is shown, perhaps after an outage: read the stored record again, and try again soon.
  *
- * @param hasWoken  false: it has just been loaded; one that has a token, or is hidden, then waits for its pause.
+ * @param hasWoken  false: consent has just been given, usually on a new page; one that has a token then waits for its pause.
  */
-export async function look(core: Core, hasWoken: boolean): Promise<void> {
+export async function retrySoon(core: Core, hasWoken: boolean): Promise<void> {
   await readAgain(core);
+  // The page may have been rendered with a set, or for a user.
+  await core.records.idle();
   const { isSettled, retry, token } = decideNow(core);
-  if (!isSettled || !retry || (!hasWoken && (token || !isPageVisible()))) return;
+  if (!isSettled || !retry || (!hasWoken && token)) return;
   await core.records.update(wokeUp(core.now() + Math.random() * WAKE_SPREAD_MS));
   reconcile(core);
 }

@@ -149,7 +149,7 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
     const at = writtenAt(record);
     if (!cause && isCurrent() && at !== writtenAt(before)) owner.follow(at);
     lastSeen = record;
-    seenAt = Math.max(seenAt, absences);
+    if (absences > seenAt) seenAt = absences;
     owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
   const read = (place: Store) => {

@@ -84,15 +84,18 @@ test.each([
   },
 );
 
-test('a `now` that does not return a number is replaced by the clock of the page', async () => {
-  const setTimer = vi.spyOn(globalThis, 'setTimeout');
-  const { session } = fixture.openStored({ now: () => Number.NaN });
-  await session.ready;
-  expect(session.advertisingToken).toBe('advertising-1');
-  await fixture.advance(16 * MINUTE);
-  expect(fixture.sent).toHaveLength(1);
-  expect(setTimer.mock.calls.filter(([, delay]) => Number.isNaN(delay))).toEqual([]);
-});
+test.each([Number.NaN, Number.POSITIVE_INFINITY, new Date()])(
+  'a `now` that returns %s is replaced by the clock of the page',
+  async (at) => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout');
+    const { session } = fixture.openStored({ now: () => at as number });
+    await session.ready;
+    expect(session.advertisingToken).toBe('advertising-1');
+    await fixture.advance(16 * MINUTE);
+    expect(fixture.sent).toHaveLength(1);
+    expect(setTimer.mock.calls.filter(([, delay]) => Number.isNaN(delay))).toEqual([]);
+  },
+);
 
 test.each(UNREADABLE)('a consent gate may reject with %s: it is reported as failed', async (_, thrown) => {
   vi.spyOn(console, 'warn').mockReturnValue();

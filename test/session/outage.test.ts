@@ -88,13 +88,14 @@ describe('an outage', () => {
     close();
   });
 
-  test('a page view without a token tries again within 2 s', async () => {
+  test.each([undefined, 'ann'])('a page view without a token tries again within 2 s (user: %s)', async (user) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    const { sent, store, advance, tabs, open, close } = await openTabs(1);
+    const { sent, name, store, advance, tabs, open, close } = await openTabs(1);
+    if (user) await tabs[0]!.session.setTokens(success(1), { user });
     await advance(3 * HOUR);
     tabs[0]?.session.close();
     const before = sent.length;
-    const again = open({ store });
+    const again = open({ store, name, user });
     await again.session.ready;
     expect(again.session.state.phase).toBe('stale');
     await advance(2_000);
@@ -290,7 +291,7 @@ describe('without Web Locks, a lease in the record', () => {
     close();
   });
 
-  test('of a page that is left during its refresh ends by its time, without Web Locks', async () => {
+  test('of a page that is left during its refresh ends by its time', async () => {
     const { sent, serve, advance, tabs, close } = await openTabs(1, hangs);
     await advance(15 * MINUTE);
     dispatch('pagehide');

@@ -166,10 +166,8 @@ const leaveInTheMiddle: Step = async (story) => {
     await call(one, `setTokens(${answer})`);
     await eventually('the service is asked', async () => isAsked, Boolean);
     await leave(story, one);
-    // Fails today in Firefox and WebKit, whose navigations end requests before `pagehide`.
-    const isMended = !['firefox', 'webkit'].includes(story.engine) || story.site.isSlow;
     const { reason } = await one.evaluate<{ reason: string }>('seen.session.state?.next ?? {}');
-    if (isMended) expect(['back_off', 'woken'], 'a page that was left is no failure').not.toContain(reason);
+    expect(['back_off', 'woken'], 'a page that was left is no failure').not.toContain(reason);
     story.site.isSlow = false;
     story.site.service = undefined;
     release();

@@ -18,8 +18,10 @@ export function createClock(given?: () => number) {
     leadMs = Math.max(leadMs, Date.now() - performance.now());
     return leadMs + performance.now();
   };
-  // The host's clock may return NaN.
-  const now = () => (given?.() || own()) + aheadMs;
+  const now = () => {
+    const at = given?.();
+    return (Number.isFinite(at) ? (at as number) : own()) + aheadMs;
+  };
   return {
     now,
     /**

@@ -29,7 +29,7 @@ export interface LifecycleCallbacks {
 export function watchLifecycle({ onCheck, onWake, onLeave }: LifecycleCallbacks): () => void {
   const onShown = () => (isPageVisible() ? onWake() : onCheck());
   const listeners: Readonly<Record<string, (event: Event) => void>> = {
-    // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten a pause.
+    // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten the pause of a page with a token.
     pageshow: (event) => ((event as PageTransitionEvent).persisted === false ? onCheck() : onWake()),
     resume: onWake,
     online: onShown,

@@ -35,6 +35,12 @@ import {
 /** So many attempts in a row without a valid set may be followed at once by another, unless the last one failed. */
 const FREE_ATTEMPTS = 3;
 
+/** So many attempts may follow one another without their pauses; then only one in the time of the longest pause. */
+const MOST_IN_A_ROW = 7;
+
+/** After so many attempts, the pause is the longest one. */
+const MANY = 99;
+
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
 const DUE_ON_ARRIVAL_MS = 60_000;
 
@@ -104,15 +110,14 @@ const withoutLease: Change = (record) => ({ ...record, lease: undefined });
  */
 function counted(record: SessionRecord, pause: Pause, now: number): RetryState {
   const { attempts = 0, refusals = 0, soonestAt = 0 } = ownMembers(currentRetry(record, now));
-  // A few attempts may follow one another, then only one in each of the longest pauses.
-  const longestMs = pause(NEVER, LEAST_PART);
+  const longestMs = pause(MANY, LEAST_PART);
   return {
     attempts: attempts + 1,
     refusals,
     countedAt: now,
     waitUntil: 0,
     reason: 'back_off',
-    soonestAt: Math.max(soonestAt, now - 7 * longestMs) + longestMs,
+    soonestAt: Math.max(soonestAt, now - MOST_IN_A_ROW * longestMs) + longestMs,
   };
 }
 

@@ -58,7 +58,7 @@ export interface RetryState {
   readonly waitUntil: number;
   /** What `waitUntil` comes from. */
   readonly reason: WaitReason;
-  /** No sign of life shortens a pause to an earlier instant; see `counted`. */
+  /** Before this instant, no page that wakes up or is opened ends a pause; see `counted`. */
   readonly soonestAt: number;
 }
 
@@ -77,6 +77,8 @@ export function applied(record: SessionRecord, change: Change): SessionRecord {
 }
 
 const YEAR_MS = 366 * 86_400_000;
+/** Beyond every difference between clocks. */
+const FAR_MS = 1e14;
 
 /** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and answers take time to arrive. */
 export const CLOCK_TOLERANCE_MS = 5_000;
@@ -139,9 +141,9 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
     const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers(record.lease);
     const retry = record.retry && ownMembers(record.retry);
-    // A set that has arrived long before it is due, by the service's clock, shows an offset that would keep it valid for ever.
-    const lateMs = offsetMs + (receivedAt - (set?.refreshAt ?? 0) + YEAR_MS);
-    const numbers = [generation, receivedAt, acceptedUntil, clearedAt, lateMs];
+    // By the service's clock, a set cannot have arrived a year before it is due: such an offset would keep it valid for ever.
+    const slackMs = set ? receivedAt - set.refreshAt + YEAR_MS : FAR_MS;
+    const numbers = [generation, receivedAt, acceptedUntil, clearedAt, offsetMs + slackMs];
     if (lease) numbers.push(lease.id, lease.at, lease.ms);
     if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil, retry.soonestAt);
     const isSound =

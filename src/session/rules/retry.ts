@@ -49,7 +49,7 @@ export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean
 export function currentRetry({ retry }: SessionRecord, now: number): RetryState | undefined {
   if (!retry || now >= retry.countedAt + DAY_MS) return undefined;
   // One from the future shows that the clock was set back: nobody knows how long to wait, but the attempts count.
-  return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0 } : retry;
+  return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0, soonestAt: 0 } : retry;
 }
 
 /**
@@ -72,7 +72,7 @@ export function earliestStart(plan: Plan, retry: RetryState | undefined): number
   return plan.kind === 'refresh' && isUsedUp(retry) ? NEVER : retry.waitUntil;
 }
 
-/** The pause after a number of attempts in a row, ms. `part`: of its whole length, instead of the part that was drawn. */
+/** The pause after a number of attempts in a row, ms. `part`: a fixed part of its length, instead of the drawn one. */
 export type Pause = (attempts: number, part?: number) => number;
 
 /** The least part of a pause. */
@@ -98,7 +98,10 @@ export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean
   return !isFuture(lease.at, now) && now < leaseEnd(lease);
 }
 
-/** The page is looked at, or online again: the next attempt may start at `at`, unless the service asked for the pause or refused the set. */
+/**
+ * The page woke up, came online, or was opened without a token: the next attempt may start at `at`, unless the service asked for the
+ * pause or refused the set, or there were too many attempts.
+ */
 export function wokeUp(at: number): Change {
   return (record) => {
     const { retry } = record;

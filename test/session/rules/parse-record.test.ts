@@ -5,6 +5,7 @@ import { erased } from '../../../src/session/rules/host-changes.ts';
 import { applied, emptyRecord, parseRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
 import { ARRIVAL, BASE_URL, bare, DAY, DUE, leaseOf, record, retry, setOf } from './fixtures.ts';
 
+const YEAR = 365 * DAY;
 const empty = emptyRecord(BASE_URL);
 const whole = record({
   clearedAt: 5,
@@ -23,6 +24,7 @@ test.each<readonly [sentence: string, stored: unknown, expected: SessionRecord]>
   ['keeps unknown members: a later version may need them', { ...whole, more: 1 }, { ...whole, more: 1 } as never],
   ['loses unknown members of its set', { ...whole, set: { ...setOf(1), more: 1 } }, whole],
   ['may have a negative offset', { ...whole, offsetMs: -DAY }, { ...whole, offsetMs: -DAY }],
+  ['may have a negative offset without a set', bare({ offsetMs: -3 * YEAR }), bare({ offsetMs: -3 * YEAR })],
   ['may have large numbers', bare({ offsetMs: 1e14 }), bare({ offsetMs: 1e14 })],
 ])('a stored record %s', (_, stored, expected) => expect(parse(stored)).toEqual(expected));
 

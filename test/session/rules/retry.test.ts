@@ -43,7 +43,7 @@ const EXPLICIT: Plan = { ...REFRESH, isExplicit: true };
 const EXPLICIT_PROVIDE: Plan = { ...PROVIDE, isExplicit: true };
 const DEFAULTS = { firstMs: 5_000, maxMs: 300_000 };
 /** A pause that shows for how many attempts it was drawn. The longest adds nothing to `soonestAt`. */
-const pause = (attempts: number) => (attempts === NEVER ? 0 : attempts * MINUTE);
+const pause = (attempts: number) => (attempts === 99 ? 0 : attempts * MINUTE);
 const ANSWERED = DUE + 2 * SECOND;
 /** The retry state after one attempt. */
 const retry = (change: Partial<RetryState> = {}) => retryOf({ soonestAt: ANSWERED, ...change });
@@ -63,7 +63,11 @@ describe('the retry state', () => {
     ['counts for a day', DUE + DAY - 1, state],
     ['is void a day later', DUE + DAY, undefined],
     ['counts a little earlier, because clocks differ', DUE - 5_000, state],
-    ['keeps only its attempts if the clock was set back', DUE - 5_001, { ...state, refusals: 0, waitUntil: 0 }],
+    [
+      'keeps only its attempts if the clock was set back',
+      DUE - 5_001,
+      { ...state, refusals: 0, waitUntil: 0, soonestAt: 0 },
+    ],
   ])('%s', (_, now, counts) => {
     expect(currentRetry(record({ retry: state }), now)).toEqual(counts);
     expect(currentRetry(record(), now)).toBeUndefined();
@@ -104,6 +108,14 @@ describe('the pause', () => {
   ])('%s', (_, attempts, random, expected) => {
     vi.mocked(Math.random).mockReturnValue(random);
     expect(drawPause(DEFAULTS)(attempts)).toBe(expected);
+  });
+
+  test('of no time is no time, however many attempts there were', () => {
+    const none = drawPause({ firstMs: 0, maxMs: 0 });
+    expect(attemptFailed(REFRESH, failure(503), none, ANSWERED)(record()).retry).toMatchObject({
+      waitUntil: ANSWERED,
+      soonestAt: ANSWERED,
+    });
   });
 
   test('is no longer than a day', () => {
