@@ -34,9 +34,13 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   await reader.cancel();
 }
 
+/** The first buffer for a body without an announced length, bytes. */
+const FIRST_BYTES = 16_384;
+
 /** Copied into one buffer, because a list of one-byte chunks would take a hundred times the memory of the body. */
 async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> {
-  const bytes = new Uint8Array(maxBytes);
+  // It grows: most bodies are short, and large buffers cost a garbage collection each.
+  let bytes = new Uint8Array(Math.min(FIRST_BYTES, maxBytes));
   let length = 0;
   for (const reader = body.getReader(); ; ) {
     const { done, value } = await reader.read();
@@ -45,6 +49,11 @@ async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): P
       // The answer does not wait for the rest.
       discard(reader).catch(() => {});
       return undefined;
+    }
+    if (length + value.length > bytes.length) {
+      const former = bytes;
+      bytes = new Uint8Array(Math.min(2 * (length + value.length), maxBytes));
+      bytes.set(former);
     }
     bytes.set(value, length);
     length += value.length;
