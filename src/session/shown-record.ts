@@ -131,13 +131,13 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   const empty = emptyRecord(baseUrl);
   let lastSeen: SessionRecord | undefined;
   /** How often the page had lost track of the store when it saw that record. */
-  let seenAt = -1;
+  let seenAbsences = -1;
   let onTheWay: readonly Change[] = [];
   /** One read that waits for its turn is enough for any number of messages. */
   let queuedRead: Promise<void> | undefined;
   /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
   let erasing: Promise<boolean> | undefined;
-  const isCurrent = (): boolean => access.isCurrent(seenAt);
+  const isCurrent = (): boolean => access.isCurrent(seenAbsences);
   // Until a page that was away has looked again, its user may have logged out in another tab.
   const access = createAccess(given, () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)), owner.onFailure);
   /** The record even while it may be out of date. */
@@ -149,7 +149,7 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
     const at = writtenAt(record);
     if (!cause && isCurrent() && at !== writtenAt(before)) owner.follow(at);
     lastSeen = record;
-    if (absences > seenAt) seenAt = absences;
+    if (absences > seenAbsences) seenAbsences = absences;
     owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
   const read = (place: Store) => {

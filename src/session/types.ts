@@ -92,8 +92,8 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
 
 /**
  * Keeps one token set valid. In the development build, every method throws a TypeError at once for an invalid argument; in production,
- * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent, which settles when the
- * gate answers or at `close()`. A rejection that the page does not handle is not reported as an unhandled rejection.
+ * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent, which settles when it
+ * is given, when a later call replaces this one, or at `close()`. A rejection that the page does not handle is not reported as an unhandled rejection.
  */
 export interface Session {
   /**

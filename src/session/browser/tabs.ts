@@ -1,7 +1,7 @@
 /**
  * The tabs of one browser profile: all are notified when the stored record has changed, or when a tab has ended an attempt.
  *
- * A message says only that the record is to be read again; the record itself stays in the store. Channel and Web Lock are both
+ * A message says only that the record is to be read again, and whether an attempt is over; the record itself stays in the store. Channel and Web Lock are both
  * optional: without a channel, tabs find changes when they read the store; without a lock, a lease ends by its time.
  */
 

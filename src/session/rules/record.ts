@@ -38,7 +38,7 @@ export interface Lease {
   readonly id: number;
   readonly at: number;
   readonly ms: number;
-  /** It was taken under the Web Lock, so a tab that obtains the lock knows that this tab is gone. */
+  /** It was taken under the Web Lock, so a tab that obtains the lock knows that this tab is gone, or has given up. */
   readonly isLocked: boolean;
 }
 

@@ -14,7 +14,7 @@ import type { WaitReason } from './record.ts';
  * - `back_off`: the pause after a network error, a time-out, a status 408, 425, 429 or 5xx, or a failed `provide`.
  * - `retry_after`: the service asked for a pause.
  * - `refused`: the service rejected the set, or its answer could not be opened; the next attempt is 30 s, 2 min or 10 min later.
- * - `woken`: the page woke up, and the session tries again within 2 s.
+ * - `woken`: the page woke up, or was opened without a token, and the session tries again within 2 s.
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
  * - `consent`: the consent gate has not answered `true`.
  * - `storage`: the stored record is being read or written.
