@@ -6,7 +6,7 @@
  */
 
 import { kindOf } from '../token/checks.ts';
-import { isTokenError, TokenError } from '../token/errors.ts';
+import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
 import type { DiiForm } from '../token/index.ts';
 import { type Answer, parseAnswer, type TokenSet, toWire, type WireTokenSet } from '../token/token-set.ts';
 import { fieldsOf, otherThan, unusableAnswer } from './answer-fields.ts';
@@ -27,10 +27,15 @@ export type Refreshable = Pick<TokenSet, 'refreshToken' | 'responseKeyB64'>;
 /**
  * Convert a token result to the JSON answer for a page, with the wire names of the service.
  *
+ * @throws {TypeError} for anything else than a result: no mistake must look like an opt-out.
  * @example response.json(answerOf(await client.generate({ email }))); // Express
  */
 export function answerOf(result: TokenResult): WireAnswer {
-  return result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
+  const { status, tokens } = Object(result) as Partial<Extract<TokenResult, { tokens: TokenSet }>>;
+  if (status === 'success' && tokens) return { status, body: toWire(tokens) };
+  if (result?.status === 'optout') return { status: 'optout' };
+  const got = result instanceof Promise ? 'a Promise: await it' : kindOf(result);
+  throw new TypeError(expectedGot('answerOf', 'the result of generate or refresh', got));
 }
 
 /** If a set does not parse here, the service is at fault, not the caller. */

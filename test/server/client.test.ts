@@ -174,6 +174,17 @@ describe('generate', () => {
     expect(parseAnswer(first)).toEqual(parseTokenSet(SET));
     expect(answerOf(await client.generate({ email: EMAIL }))).toEqual({ status: 'optout' });
   });
+
+  test.each([
+    ['a Promise: await it', Promise.resolve({ status: 'optout' })],
+    ['object', { status: 'success' }],
+    ['object', SET],
+    ['undefined', undefined],
+    ['null', null],
+    ['string', 'optout'],
+  ])('answerOf refuses what is no result: %s', (got, value) => {
+    expect(() => answerOf(value as never)).toThrow(`answerOf: expected the result of generate or refresh, got ${got}`);
+  });
 });
 
 describe('validate', () => {
