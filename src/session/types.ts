@@ -62,7 +62,10 @@ export interface SessionOptions {
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** The local clock, epoch ms; a page follows another one that is ahead. Default: `Date.now`, which never runs backwards on a page. */
+  /**
+   * The local clock, epoch ms. Default: `Date.now`, without its steps back on an open page. If the clock of another tab is ahead, the
+   * session follows that one.
+   */
   now?: (() => number) | undefined;
   /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
@@ -92,8 +95,9 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
 
 /**
  * Keeps one token set valid. In the development build, every method throws a TypeError at once for an invalid argument; in production,
- * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent, which settles when it
- * is given, when a later call replaces this one, or at `close()`. A rejection that the page does not handle is not reported as an unhandled rejection.
+ * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent: it settles when consent
+ * is given, when a later call replaces it, or at `close()`. A rejection that the page does not handle is not reported as an unhandled
+ * rejection.
  */
 export interface Session {
   /**

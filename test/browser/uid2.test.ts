@@ -109,6 +109,20 @@ test('a cookie of a sibling subdomain supplies neither options nor, without cook
   expect(new Set(asked)).toEqual(new Set([new URL(site.plainOrigin).host]));
 });
 
+test.each([
+  '<div id="__uid2"></div>',
+  '<form id="__uid2"><input name="init"></form>',
+  '<iframe name="__uid2"></iframe>',
+])('%s in user content does not keep the file from installing', async (element) => {
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title>${element}<img name="cookie"><script src="/tessera-uid2.js"></script>`,
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.evaluate('__uid2.init({ useCookie: true })');
+  await page.waitForFunction('__uid2.isInitComplete()');
+  expect(await page.evaluate('__uid2.isLoginRequired()')).toBe(true);
+});
+
 test.each(['<img name="cookie">', '<iframe name="cookie"></iframe>', '<object name="cookie"></object>'])(
   '%s in user content does not hide the cookie',
   async (element) => {

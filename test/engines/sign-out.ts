@@ -5,6 +5,9 @@ import { createFixture, eventually, type Fixture, type Page } from './fixtures.t
 import { act, allHold, firstAt, go, leaveAndReturn, type SuiteContext } from './steps.ts';
 import type { Note } from './test-page.ts';
 
+/** A tab without messages finds a change when its timer runs, once a minute. Earlier than that, it was a message. */
+const MESSAGE_MS = 45_000;
+
 const USER = 'first@example.com';
 
 /** The expected state after the user has signed out. */
@@ -12,11 +15,17 @@ interface Expected {
   /** Time just before the call, by the clock of the page where it was made. */
   readonly at: number;
   readonly phase: string;
+  /** The only token that may be given out: that of the next user, if there is one. */
+  readonly token?: string;
 }
 
-/** Sign {@link USER} out on a page. */
+/** Sign {@link USER} out on a page. The three ways take turns below: what they do to the record is tested without a browser. */
 type SignOut = (page: Page, fixture: Fixture) => Promise<Expected>;
 
+const switchUser: SignOut = async (page, { setFor }) => {
+  const { call, token } = await setFor('next@example.com');
+  return { at: await act(page, call), phase: 'fresh', token };
+};
 const logOut: SignOut = async (page) => ({ at: await act(page, 'clear()'), phase: 'empty' });
 const optOut: SignOut = async (page, fixture) => {
   await fixture.optOut(USER);
@@ -32,9 +41,9 @@ const signIn = async (pages: readonly Page[], { setFor }: Fixture): Promise<stri
 };
 
 const isExpected =
-  ({ phase }: Expected) =>
+  ({ phase, token }: Expected) =>
   (note: Note): boolean =>
-    note.phase === phase && !note.token;
+    note.phase === phase && note.token === token;
 
 /** All tokens that a page has given out since a time. */
 const tokensSince = async (page: Page, sinceAt: number): Promise<string[]> => [
@@ -53,7 +62,7 @@ const waitForGetToken = (page: Page, sinceAt: number) =>
 const expectSignedOut = async (page: Page, expected: Expected, sinceAt: number) => {
   await eventually('the new state is adopted', () => firstAt(page, isExpected(expected), sinceAt), Number.isFinite);
   await waitForGetToken(page, sinceAt);
-  expect(await tokensSince(page, sinceAt)).toEqual([]);
+  expect(await tokensSince(page, sinceAt)).toEqual(expected.token ? [expected.token] : []);
 };
 
 /** Whether the engine has a back/forward cache: an old headless Chromium has none. */
@@ -66,6 +75,20 @@ const keepsPages = async ({ open, site }: Fixture): Promise<boolean> => {
 };
 
 export const testSignOut = (suite: SuiteContext): void => {
+  test('a switch of user reaches three other tabs by a message, and they stop giving out the token', async () => {
+    const fixture = await createFixture(suite.engine);
+    const pages = await fixture.openTabs(4);
+    await signIn(pages, fixture);
+    const expected = await switchUser(pages[0]!, fixture);
+    for (const page of pages.slice(1)) {
+      const seenAt = await eventually('told', () => firstAt(page, isExpected(expected), expected.at), Number.isFinite);
+      expect(seenAt - expected.at).toBeLessThan(MESSAGE_MS);
+      const { token } = expected;
+      expect((await page.session('getToken().catch(() => null)')) ?? undefined).toBe(token);
+      expect(await tokensSince(page, seenAt)).toEqual([token]);
+    }
+  });
+
   test('after a logout in another tab, a page from the back/forward cache gives out no token of that user', async (context) => {
     const fixture = await createFixture(suite.engine);
     if (!(await keepsPages(fixture))) await suite.skipUnsupported(context, 'it has no back/forward cache');

@@ -7,7 +7,7 @@ const MAX_SLEEP_MS = 60_000;
  * Create the clock of a page, in epoch ms: the greater of the wall clock and the page's monotonic clock, so time never runs backwards.
  * The monotonic clock may stop while the device sleeps, so a forward jump of the wall clock is accepted.
  *
- * @param given  a clock supplied by the host, used instead.
+ * @param given  a clock supplied by the host, used instead as long as it returns a number.
  */
 export function createClock(given?: () => number) {
   /** The largest lead of the wall clock over the monotonic clock so far. */
@@ -25,8 +25,8 @@ export function createClock(given?: () => number) {
   return {
     now,
     /**
-     * Follow the clock of another page, which has just written an instant: what the record says is compared by one clock. First the wall
-     * clock, which may have been set back.
+     * Follow the clock of another page, which has just written `instant`, so that all pages compare the record with one clock: the wall
+     * clock, even if it was set back, or that of the other page if it is ahead.
      */
     follow: (instant: number) => {
       leadMs = Number.NEGATIVE_INFINITY;

@@ -280,24 +280,19 @@ describe('a cookie that a server sets while the page is open', () => {
     });
 
     test('of another user', async () => {
-      putCookie(newSet(7, Date.now() - 10 * MINUTE));
+      putCookie(newSet(7, START - 10 * MINUTE));
       expect(await arrive()).toEqual(signedIn(7));
     });
 
-    test('of another user, after a logout', async () => {
+    test.each([
+      ['of another user', 7, newSet(7, START - 10 * MINUTE)],
+      ['the same set again', 1, wireSet(1, START)],
+    ] as const)('%s, after a logout', async (_, n, set) => {
       sdk.disconnect();
       await fixture.settle();
       tick();
-      putCookie(newSet(7, Date.now() - 10 * MINUTE));
-      expect(await arrive()).toEqual(signedIn(7));
-    });
-
-    test('the same set again, after a logout', async () => {
-      sdk.disconnect();
-      await fixture.settle();
-      tick();
-      putCookie(wireSet(1, START));
-      expect(await arrive()).toEqual(signedIn(1));
+      putCookie(set);
+      expect(await arrive()).toEqual(signedIn(n));
     });
   });
 
