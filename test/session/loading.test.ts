@@ -15,7 +15,7 @@ test('two copies of tessera.js share one refresh, and a logout in one ends both'
   /** Evaluate the file with a `window` of its own. */
   const load = (): Tessera => {
     const window: { tessera?: Tessera } = {};
-    new Function('window', file!.code)(window);
+    new Function('window', 'dispatchEvent', file!.code)(window, () => true);
     return window.tessera as Tessera;
   };
   useFakeClock();

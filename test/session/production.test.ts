@@ -17,7 +17,7 @@ beforeAll(async () => {
 /** Evaluate a script-tag file with a `window` of its own, and the calls that it has queued. */
 const load = (name: string, queue: TesseraCall[] = []): Tessera => {
   const window: { tessera?: Tessera | TesseraCall[] } = { tessera: queue };
-  new Function('window', code.get(name)!)(window);
+  new Function('window', 'dispatchEvent', code.get(name)!)(window, () => true);
   return window.tessera as Tessera;
 };
 const errorOf = async (name: string, options: Partial<SessionOptions>) => {

@@ -45,6 +45,7 @@ test.skipIf(missing && !areAllRequired)(
       'two pages',
       async () => reports.length,
       (count) => count === 2,
+      60_000,
     );
     site.user = 'nobody';
     for (const found of await processesBelow(pid)) {
@@ -54,6 +55,7 @@ test.skipIf(missing && !areAllRequired)(
       'the next page',
       async () => reports.length,
       (count) => count === 3,
+      60_000,
     );
     expect(reports.slice(0, 2)).toEqual(['user', 'user']);
     expect(['resolved nobody', 'storage_failed nobody', 'storage_failed user']).toContain(reports[2]);
