@@ -70,7 +70,7 @@ const SHARED = ['indexeddb', 'host'];
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
 /** Fields of a record that contain personal data. */
-const PERSONAL_FIELD = /"(set|user|lease|retry)":|"(receivedAt|acceptedUntil|clearedAt)":[^0]/;
+const PERSONAL_FIELD = /"(set|user|lease|retry)":|"(receivedAt|acceptedUntil|changedAt)":[^0]/;
 /** Fields that no erasure writes: a logout that was called before the withdrawal may still write the other ones. */
 const SET_FIELD = /"(set|lease|retry)":|"receivedAt":[^0]/;
 

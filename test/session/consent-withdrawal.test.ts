@@ -20,7 +20,7 @@ describe('consent withdrawn', () => {
     expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
     await settle();
     // Nothing tells which user was here, or when.
-    const nothing = { offsetMs: 0, receivedAt: 0, acceptedUntil: 0, clearedAt: 0 };
+    const nothing = { offsetMs: 0, receivedAt: 0, acceptedUntil: 0, changedAt: 0 };
     expect(await inner.read()).toEqual({ v: 2, generation: 2, baseUrl: BASE_URL, ...nothing });
     await advance(2 * HOUR);
     expect(sent).toEqual([]);
@@ -187,7 +187,7 @@ test('consent withdrawn right after refresh(): `provide` is not called, and the 
   const { consent, withdraw } = controlledConsent(true);
   const { session } = fixture.open({
     provide,
-    store: memoryStore({ ...recordOf(1), set: undefined, clearedAt: START }),
+    store: memoryStore({ ...recordOf(1), set: undefined, changedAt: START }),
     consent,
   });
   await session.ready;

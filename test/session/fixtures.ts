@@ -36,7 +36,7 @@ export const recordOf = (n: number, at = Date.now()) => {
     offsetMs: 0,
     receivedAt: at,
     acceptedUntil: wire.identity_expires,
-    clearedAt: 0,
+    changedAt: at,
     set: {
       advertisingToken: wire.advertising_token,
       refreshToken: wire.refresh_token,

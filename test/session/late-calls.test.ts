@@ -100,7 +100,7 @@ describe('signIn()', () => {
   });
 
   test('after an opt-out resolves once the service has accepted the next user', async () => {
-    const record = { ...recordOf(1), set: undefined, optedOut: true, clearedAt: Date.now() };
+    const record = { ...recordOf(1), set: undefined, optedOut: true, changedAt: Date.now() };
     const { session } = fixture.open({ store: memoryStore(record), provide: async () => success(8) });
     await session.ready;
     fixture.serve(answersSealed(success(9)));

@@ -56,7 +56,7 @@ describe.each([
       generation: 4,
       baseUrl: recordOf(1).baseUrl,
       offsetMs: 0,
-      clearedAt: Date.now(),
+      changedAt: Date.now(),
     }));
     dispatch(comeBack);
     await settle();
@@ -266,7 +266,7 @@ test('a page that is shown again without an event returns no token until it has 
   setVisible(false);
   vi.setSystemTime(START + MINUTE);
   // The user logged out in another tab, whose message was missed.
-  await store.update(() => ({ ...recordOf(1, START), set: undefined, generation: 2, clearedAt: START }));
+  await store.update(() => ({ ...recordOf(1, START), set: undefined, generation: 2, changedAt: START }));
   showSilently();
   expect(session.advertisingToken).toBeUndefined();
   await settle();
@@ -295,7 +295,7 @@ test('a change announced while a page was leaving does not replace the read when
   await fixture.settle();
   finish();
   await fixture.settle();
-  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
+  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, changedAt: Date.now() }));
   dispatch('pageshow');
   expect(session.advertisingToken).toBeUndefined();
   other.close();
@@ -321,7 +321,7 @@ test('a page whose call is confirmed only after it has come back returns no toke
   dispatch('pagehide');
   void session.setTokens(success(4));
   await settle();
-  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
+  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, changedAt: Date.now() }));
   dispatch('pageshow');
   confirm();
   await settle();

@@ -58,7 +58,7 @@ describe('the option consent', () => {
 
 describe('erasing needs no consent', () => {
   test.each<[string, (session: ReturnType<typeof openAsking>['session']) => Promise<void>, object]>([
-    ['a logout', (session) => session.clear(), { clearedAt: START }],
+    ['a logout', (session) => session.clear(), { changedAt: START }],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' }), { optedOut: true }],
   ])('%s before the answer of the gate is recorded at once', async (_, call, expected) => {
     const { session, inner, settle } = openAsking(recordOf(1));
@@ -110,7 +110,7 @@ describe('an error from other code', () => {
 });
 
 describe('after an opt-out', () => {
-  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, clearedAt: START };
+  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, changedAt: START };
 
   test('`provide` is asked for another user, whose set is held back until the service accepts it', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));

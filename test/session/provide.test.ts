@@ -87,7 +87,7 @@ describe('`provide`', () => {
   test('is ignored if another tab logs out just before its answer is written', async () => {
     const fixture = createFixture();
     const inner = memoryStore();
-    const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, clearedAt: START };
+    const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, changedAt: START };
     const store: Store = {
       ...inner,
       update: async (change) => {

@@ -110,7 +110,7 @@ describe('a damaged record', () => {
       'lease',
       'retry',
       'user',
-      'clearedAt',
+      'changedAt',
       'ended',
       'optedOut',
     );
@@ -150,15 +150,16 @@ test('the record contains the set, generation, times, clock offset and operator,
   const fixture = createFixture();
   const { session, store } = fixture.open();
   await session.setTokens(success(1));
-  expect(await store.read()).toEqual({ ...recordOf(1), clearedAt: 0 });
+  const first = recordOf(1);
+  expect(await store.read()).toEqual(first);
   await fixture.advance(HOUR / 4);
-  const refreshed = { ...recordOf(2), clearedAt: 0 };
+  const refreshed = { ...recordOf(2), changedAt: first.changedAt };
   expect(await store.read()).toEqual(refreshed);
   await session.clear();
   const { v, baseUrl, offsetMs, acceptedUntil } = refreshed;
-  const empty = { v, baseUrl, offsetMs, receivedAt: 0, clearedAt: Date.now() };
-  expect(await store.read()).toEqual({ ...empty, generation: 2, acceptedUntil });
+  const empty = { v, baseUrl, offsetMs, receivedAt: 0, changedAt: Date.now(), acceptedUntil };
+  expect(await store.read()).toEqual({ ...empty, generation: 2 });
   await session.setTokens({ status: 'optout' });
-  expect(await store.read()).toEqual({ ...empty, generation: 3, acceptedUntil, optedOut: true });
+  expect(await store.read()).toEqual({ ...empty, generation: 3, optedOut: true });
   fixture.close();
 });

@@ -41,7 +41,7 @@ test('a late answer of `provide` is never shown if another page has supplied a s
 
 test('a page whose store has failed keeps its user, whatever that store contains', async () => {
   const { open, advance, settle, close } = createFixture();
-  const loggedOut = { v: 2, generation: 4, baseUrl: recordOf(1).baseUrl, offsetMs: 0, clearedAt: Date.now() };
+  const loggedOut = { v: 2, generation: 4, baseUrl: recordOf(1).baseUrl, offsetMs: 0, changedAt: Date.now() };
   const store: Store = {
     read: async () => loggedOut,
     update: async () => {

@@ -48,7 +48,7 @@ describe('signIn()', () => {
       const { session, store, close } = await openLoaded({ provide });
       await store.update(() => 'damaged');
       await expect(session.signIn()).rejects.toMatchObject({ code: 'no_token' });
-      expect(await store.read()).toMatchObject({ clearedAt: expect.any(Number) });
+      expect(await store.read()).toMatchObject({ changedAt: expect.any(Number) });
       expect(await store.read()).not.toMatchObject({ set: expect.anything() });
       close();
     },

@@ -25,7 +25,7 @@ beforeEach(() => void fakeLocks());
 
 test('a set that `provide` returns behind an opt-out is sent at once', async () => {
   fixture.serve(answersSealed(success(6)));
-  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, clearedAt: START };
+  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, changedAt: START };
   const { session } = fixture.open({ store: memoryStore(optedOutAt), provide: async () => success(5) });
   await until(() => session.advertisingToken === 'advertising-6');
   expect(Date.now() - START).toBeLessThan(1000);

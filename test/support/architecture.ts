@@ -144,6 +144,10 @@ const SHARED = [
   'session/explain/warnings.ts',
   // For the script tags and the drop-in, which also read properties of the document that named elements can hide.
   'session/browser/lifecycle.ts',
+  // The drop-in's store returns the record that follows from a copy, and limits the time of its database.
+  'session/rules/host-changes.ts',
+  'session/rules/record.ts',
+  'session/timeout.ts',
   // These need Node. `database/index.ts` does not: the operator compiles and runs without Node.
   'database/database.ts',
   'database/database-folder.ts',

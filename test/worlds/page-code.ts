@@ -78,7 +78,7 @@ export const builtins: World[] = [
 const MEMBERS = `need isNobody user kind lease retry ended generation status body tokens provide consent
   refresh store now timeoutMs logger debug attempt plan isExplicit otherLeaseId result dateMs reason at ms waitUntil soonestAt
   isLocked advertisingToken refreshToken responseKeyB64 refreshAt expiresAt endsAt advertising_token refresh_token v baseUrl offsetMs
-  receivedAt acceptedUntil clearedAt persisted headers signal credentials redirect cache forget isPage ok response retryAfterMs
+  receivedAt acceptedUntil changedAt persisted headers signal credentials redirect cache forget isPage ok response retryAfterMs
   lastError callers hiddenAt isAway isClosed emitted cause firstMs maxMs name dataset open close`.split(/\s+/);
 
 const polluted = (names: readonly string[], value: string, what = names[0]): World => ({

@@ -7,12 +7,6 @@ import type { SeenEvent, SeenRead } from './recorder.ts';
 import type { Build, WorldSite } from './site.ts';
 import type { World } from './world.ts';
 
-/**
- * Refreshes of the drop-in that the story does not promise: each tab may record a set of local storage once more, which ends a pause.
- * Fails today: 0 is promised.
- */
-const DROP_IN_TODAY = 3;
-
 /** A story in progress. */
 export interface Story {
   readonly world: World;
@@ -151,7 +145,7 @@ export const emitted = (story: Story, tab: Tab, name: string, matches = (_: Seen
 
 /** Do something that makes at most so many requests. */
 export const asking = async (
-  { build, site, world }: Story,
+  { site, world }: Story,
   provide: number,
   refresh: number | (() => number),
   work: () => Promise<unknown>,
@@ -162,7 +156,6 @@ export const asking = async (
   const before = { provided: provided(), refreshed: refreshed() };
   await work();
   const most = typeof refresh === 'function' ? refresh() : refresh;
-  const today = build === 'drop-in' ? DROP_IN_TODAY : 0;
   expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(provide);
-  expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes ?? 0) + today);
+  expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes ?? 0));
 };

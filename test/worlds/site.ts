@@ -36,8 +36,10 @@ const loaders: Record<Build, (baseUrl: string) => string> = {
       getToken: () => __uid2.getAdvertisingTokenAsync(),
       setTokens: async ({ body }) => __uid2.setIdentity(body),
       clear: async () => __uid2.disconnect(),
-      // Without disconnect() before: another tab may record that late, and end the sign-in too (fails today).
-      signIn: async () => __uid2.setIdentity((await provide()).body),
+      signIn: async () => {
+        __uid2.disconnect();
+        __uid2.setIdentity((await provide()).body);
+      },
       close: () => __uid2.abort(),
       on() {},
     };

@@ -5,24 +5,25 @@
  * `status.ts` which events to emit.
  */
 
-import { createSession, type TokenAnswer } from '../../session/index.ts';
+import { createSession } from '../../session/index.ts';
+import { withTimeout } from '../../session/timeout.ts';
 import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
-import { createDatedStore } from './dated-store.ts';
 import { tryTo } from './places.ts';
 import {
-  BEFORE_ALL_ACTS,
-  type Claim,
+  BEFORE_ALL,
+  type Candidate,
+  candidateOf,
+  candidateOfRecord,
   choose,
-  claimOf,
-  claimOfRecord,
-  claimsToFollow,
-  isDated,
   isMark,
+  isNews,
   wireOf,
+  withNewest,
 } from './precedence.ts';
-import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
+import { createRecords } from './records.ts';
+import { type DropIn, identityOf, isStarted, knownNow, readCandidates, type Started, type State } from './state.ts';
 import { eventsBetween, isAvailable, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
 
@@ -38,41 +39,43 @@ function isSettled(state: State): state is Started {
 }
 
 /**
- * Keep a claim in its places, or nothing.
+ * Keep a candidate in its places, or nothing.
  *
  * @param ownsCookie  default: in cookie mode, and after an opt-out. Otherwise the cookie is a server's, neither read nor erased.
  */
 function keep(
   { places, options }: DropIn,
-  claim: Claim | undefined,
-  ownsCookie = options.useCookie || claim?.answer === 'optout',
+  candidate: Candidate | undefined,
+  ownsCookie = options.useCookie || candidate?.answer === 'optout',
 ): void {
   const { useCookie, cookieDomain } = options;
-  const value = claim && wireOf(claim);
+  const value = candidate && wireOf(candidate);
   // A cookie with a domain is shared with other hosts, so a logout is marked there too.
-  const isShared = useCookie && (claim?.answer !== 'logout' || cookieDomain);
-  const isLocal = !useCookie || (claim && isMark(claim));
+  const isShared = useCookie && (candidate?.answer !== 'logout' || cookieDomain);
+  const isLocal = !useCookie || (candidate && isMark(candidate));
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
 }
 
-/** Store the page's action in the places before it is recorded: the page may be closed before the database responds. */
-function keepAct(dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void {
-  const actAt = records.expectAct((answer as Partial<TokenSet>).refreshToken);
-  keep(dropIn, { answer, actAt }, ownsCookie);
+/** Store a change of the page in the places before it is recorded: the page may be closed before the database responds. */
+function keepChange(dropIn: DropIn, { records }: Started, answer: Candidate['answer'], ownsCookie?: boolean): void {
+  // Later than every known change, even if the clock was set back.
+  const { changedAt } = withNewest(records.view(), choose(readCandidates(dropIn)).newest);
+  keep(dropIn, { answer, changedAt: Math.max(Date.now(), changedAt + 1) }, ownsCookie);
 }
 
-/** Apply to the session what its record does not contain yet. Apply everything at once, so that no logout comes in between. */
-function follow(dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean {
-  const { considered } = dropIn;
-  const toFollow = claimsToFollow(choose(claims), records.view(), considered);
-  for (const claim of toFollow) {
-    const { answer, actAt } = claim;
-    const { refreshToken } = answer as Partial<TokenSet>;
-    considered.add(refreshToken);
-    if (isDated(claim)) records.expectAct(refreshToken, actAt);
-    void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim) as TokenAnswer));
+/** Apply to the session what its record does not contain yet, and return whether there is anything. */
+function follow({ considered }: DropIn, { session, records }: Started, candidates: readonly Candidate[]): boolean {
+  const { newest, supplied } = choose(candidates);
+  const isOlder = isNews(records.view(), newest);
+  // The store adds what is newer: as on a page that was rendered again, the session only has to look at it.
+  if (isOlder) void session.signIn({ isPageLoad: true } as object);
+  // After an opt-out, a set waits until the service accepts it.
+  const isNew = supplied && !considered.has(supplied.refreshToken);
+  if (isNew) {
+    considered.add(supplied.refreshToken);
+    void session.setTokens(toWire(supplied));
   }
-  return toFollow.length > 0;
+  return isOlder || !!isNew;
 }
 
 /**
@@ -82,7 +85,7 @@ function follow(dropIn: DropIn, { session, records }: Started, claims: readonly 
  */
 export function followPlaces(dropIn: DropIn): boolean {
   const { state } = dropIn;
-  return isSettled(state) && follow(dropIn, state, readClaims(dropIn));
+  return isSettled(state) && follow(dropIn, state, readCandidates(dropIn));
 }
 
 /** Emit what has changed since the last time. */
@@ -107,9 +110,9 @@ function announce(dropIn: DropIn, state: Started): void {
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || followPlaces(dropIn)) return;
-  const claim = claimOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
-  state.claims = claim ? [claim] : [];
-  keep(dropIn, claim);
+  const candidate = candidateOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
+  state.candidates = candidate ? [candidate] : [];
+  keep(dropIn, candidate);
   announce(dropIn, state);
 }
 
@@ -129,20 +132,19 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   if (isStarted(before)) before.session.close();
   dropIn.options = options;
 
-  const fromPage = claimOf({ from: 'page', value: page });
-  const claims = [...(fromPage ? [fromPage] : []), ...readClaims(dropIn), ...(isStarted(before) ? before.claims : [])];
-  const { newest, supplied } = choose(claims);
-  const records = createDatedStore(name, baseUrl);
+  const fromPage = candidateOf(page);
+  const earlier = isStarted(before) ? before.candidates : [];
+  const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...earlier];
+  const { newest, supplied } = choose(candidates);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
   // waits until the opt-out is recorded.
   const offer = fromPage && newest?.answer !== 'optout' ? supplied : undefined;
   if (offer) {
     considered.add(offer.refreshToken);
-    // The login follows a logout, even if the clock was set back.
-    if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
     // If nothing else is known, store it now: the page may be closed before the database responds.
-    if (!newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
+    if (!newest) keep(dropIn, { answer: offer, changedAt: BEFORE_ALL });
   }
+  const records = createRecords(name, baseUrl, () => choose([...readCandidates(dropIn), ...state.candidates]).newest);
   const session = createSession({
     baseUrl,
     name,
@@ -151,17 +153,17 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
-  const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
+  const state: Started = { name: 'reading', session, records, candidates, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
-  // A database that hangs must not delay a copy or a tombstone.
-  if (claims.length > 0)
-    setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), RECORD_WAIT_MS);
+  // A database that hangs must not delay a copy or a mark.
+  if (candidates.length > 0)
+    void withTimeout(RECORD_WAIT_MS, () => session.ready, name).catch(() => isCurrent() && announce(dropIn, state));
   session.subscribe(() => update(dropIn));
   void session.ready.then(() => {
     if (!isCurrent()) return;
     state.name = 'ready';
-    follow(dropIn, state, state.claims);
+    follow(dropIn, state, state.candidates);
     dropIn.endFirstRead();
     update(dropIn);
   });
@@ -176,17 +178,17 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   const { state, considered, callbacks } = dropIn;
   if (!isStarted(state)) throw new Error('setIdentity: call init first');
   // The page supplies it now, so the time of an earlier login does not matter.
-  const claim = claimOf({ from: 'page', value: { ...(identity as object), tessera: undefined } });
-  if (!claim) {
+  const candidate = candidateOf({ ...(identity as object), tessera: undefined });
+  if (!candidate) {
     callbacks.emitLegacy('invalid');
     return;
   }
-  considered.delete((claim.answer as TokenSet).refreshToken);
+  considered.delete((candidate.answer as TokenSet).refreshToken);
   // After an opt-out, a set waits until the service accepts it.
-  if (isMark(claim) || knownNow(dropIn).condition !== 'optedOut') keepAct(dropIn, state, claim.answer);
+  if (isMark(candidate) || knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, state, candidate.answer);
   // A logout comes before it.
-  state.claims = [claim, ...state.claims.filter(({ answer }) => answer === 'optout')];
-  if (state.name === 'ready') follow(dropIn, state, [claim]);
+  state.candidates = [candidate, ...state.candidates.filter(({ answer }) => answer === 'optout')];
+  if (state.name === 'ready') follow(dropIn, state, [candidate]);
 }
 
 /** Log out. An opt-out stays. */
@@ -195,8 +197,8 @@ export function disconnect(dropIn: DropIn): void {
   if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
   if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
-  keepAct(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
-  state.claims = state.claims.filter(isMark);
+  keepChange(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
+  state.candidates = state.candidates.filter(isMark);
   void state.session.clear();
 }
 

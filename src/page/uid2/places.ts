@@ -17,9 +17,9 @@ const OPTION_NAMES = [
   'cookiePath',
 ] satisfies (keyof InitOptions)[];
 
-/** A value and the place where it was found. `page`: the page itself supplied it. */
+/** A value and the place where it was found. */
 export interface Found {
-  readonly from: 'local' | 'cookie' | 'page';
+  readonly from: 'local' | 'cookie';
   readonly value: unknown;
 }
 

@@ -7,9 +7,9 @@ import type { Session } from '../../session/index.ts';
 import { phaseOf, tokenAt } from '../../token/phase.ts';
 import { toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
-import type { DatedStore } from './dated-store.ts';
 import type { Places } from './places.ts';
-import { type Choice, type Claim, choose, claimsIn, heldBy, tokenTime } from './precedence.ts';
+import { type Candidate, type Choice, candidatesIn, choose, heldBy, isNews, tokenTime } from './precedence.ts';
+import type { Records } from './records.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
@@ -18,12 +18,11 @@ export interface Started {
   /** `reading`: the session's record is not known yet. */
   name: 'reading' | 'ready';
   readonly session: Session;
-  readonly records: DatedStore;
+  readonly records: Records;
   /**
-   * The claims that apply until the record contains them: what the page has supplied and what the places held. Then the record's
-   * claim.
+   * What counts until the record contains it: what the page has supplied and what the places held. Then what the record says.
    */
-  claims: readonly Claim[];
+  candidates: readonly Candidate[];
   /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
 }
@@ -55,21 +54,26 @@ export function isStarted(state: State): state is Started {
 /** The choice while the session's record is not known. If the record is read again later, another tab's tombstone counts too. */
 function choiceNow(dropIn: DropIn): Choice {
   const { state } = dropIn;
-  const places = state.name === 'reading' ? [] : readClaims(dropIn);
-  return choose(isStarted(state) ? [...places, ...state.claims] : places);
+  const places = state.name === 'reading' ? [] : readCandidates(dropIn);
+  return choose(isStarted(state) ? [...places, ...state.candidates] : places);
 }
 
 /** Describe what the page may know now. */
 export function knownNow(dropIn: DropIn): Known {
   const { state } = dropIn;
   const now = Date.now();
-  // A page that was hidden reads the record again, and the session returns no token until then.
-  if (state.name === 'ready' && state.session.state.waitingFor !== 'storage') {
-    const { advertisingToken } = state.session;
-    const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
+  const choice = choiceNow(dropIn);
+  const { session, records } = state as Started;
+  // A page that was hidden reads the record again, and the session returns no token until then. It sees a record after its store.
+  const isSeen =
+    state.name === 'ready' &&
+    session.state.waitingFor !== 'storage' &&
+    session.state.generation === records.view().generation;
+  if (isSeen && !isNews(records.view(), choice.newest)) {
+    const { advertisingToken } = session;
+    const { phase, endsAt, clockOffsetMs = 0 } = session.state;
     return describe(phase, advertisingToken, endsAt, now + clockOffsetMs);
   }
-  const choice = choiceNow(dropIn);
   const held = heldBy(choice);
   const at = tokenTime(choice, now);
   return describe(phaseOf(held, at), tokenAt(held, at), held.set?.endsAt, now);
@@ -80,13 +84,13 @@ export function identityOf(dropIn: DropIn): Identity | null {
   const { state } = dropIn;
   const { token } = knownNow(dropIn);
   if (!token) return null;
-  const sets = [isStarted(state) ? state.records.view()?.set : undefined, heldBy(choiceNow(dropIn)).set];
+  const sets = [isStarted(state) ? state.records.view().set : undefined, heldBy(choiceNow(dropIn)).set];
   const set = sets.find((one) => one?.advertisingToken === token);
   // This page does not know a refresh that is not written yet.
   return set ? toWire(set) : { advertising_token: token };
 }
 
 /** Read what the places hold. */
-export function readClaims({ places, options }: DropIn): Claim[] {
-  return claimsIn(places.read(), options.useCookie);
+export function readCandidates({ places, options }: DropIn): Candidate[] {
+  return candidatesIn(places.read(), options.useCookie);
 }

@@ -30,7 +30,7 @@ function missingReason({ record, at, state: { next } }: Decision, page: PageStat
   if (reason === 'storage') return 'The stored state is not known yet: the store is being read.';
   if (at === Number.POSITIVE_INFINITY)
     return 'The clock of this device was set back since the set arrived, so the session cannot tell whether the token has expired.';
-  if (!record.set && record.clearedAt && !record.user)
+  if (!record.set && record.changedAt && !record.user)
     return 'Nobody is signed in: the user has logged out. After sign-in, call signIn or setTokens.';
   if (page.provideResult === 'nobody')
     return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.';

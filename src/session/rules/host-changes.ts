@@ -19,7 +19,7 @@ export function loggedOut(now: number, forget = false): Change {
   return (record) => ({
     ...erased(record),
     acceptedUntil: forget ? 0 : record.acceptedUntil,
-    clearedAt: now,
+    changedAt: now,
   });
 }
 
@@ -51,6 +51,7 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
       optedOut: isFromService ? undefined : record.optedOut,
       receivedAt: now,
       acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
+      changedAt: now,
       // Otherwise a service that refuses every user of this browser would be called endlessly.
       retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
     };

@@ -92,7 +92,7 @@ export function pageStateAfter(
   const isOptOut = after.optedOut && !before.optedOut && cause !== 'provide';
   // After a logout, nobody is asked for a set, because the page itself has logged the user out, unless it has since named the user who
   // signed in. An erased store counts as a logout.
-  const isCleared = after.clearedAt > 0 || after.generation < before.generation;
+  const isCleared = after.changedAt > 0 || after.generation < before.generation;
   const isLogout = hasNoSet && !isRefused && !isOptOut && isCleared && !after.user;
   // Do not emit `needsTokens` twice for one user: a listener that signs the user in each time would be called endlessly.
   const isStillMissing = hasNoSet && !before.set && before.user === after.user;

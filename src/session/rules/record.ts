@@ -22,8 +22,8 @@ export interface SessionRecord extends Held {
   readonly receivedAt: number;
   /** The latest `expiresAt` of all sets so far, also of those that a logout has ended; see {@link renderedWith}. Service time. */
   readonly acceptedUntil: number;
-  /** When the user logged out or opted out; 0 once a set is supplied. */
-  readonly clearedAt: number;
+  /** When the generation was last incremented, except by a withdrawal of consent; 0: never. */
+  readonly changedAt: number;
   /** The hashed label of the user; absent if the host gave none. */
   readonly user?: string | undefined;
   /** The tab that is refreshing, or calling `provide`. */
@@ -90,7 +90,7 @@ export function writtenAt({ receivedAt, retry }: SessionRecord): number {
 
 /** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
-  return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0, receivedAt: 0, acceptedUntil: 0, clearedAt: 0 });
+  return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0, receivedAt: 0, acceptedUntil: 0, changedAt: 0 });
 }
 
 /** Tell whether two sets are the same. A refresh may keep the tokens and extend the times. */
@@ -137,13 +137,13 @@ function isPlausible(value: unknown): boolean {
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const parsed = ignoreFailure(() => {
     const record = ownMembers(stored as SessionRecord);
-    const { v, generation, offsetMs, receivedAt, acceptedUntil, clearedAt } = record;
+    const { v, generation, offsetMs, receivedAt, acceptedUntil, changedAt } = record;
     const set = record.set && readTokenSet(record.set);
     const lease = record.lease && ownMembers(record.lease);
     const retry = record.retry && ownMembers(record.retry);
     // By the service's clock, a set cannot have arrived a year before it is due: such an offset would keep it valid for ever.
     const slackMs = set ? receivedAt - set.refreshAt + YEAR_MS : FAR_MS;
-    const numbers = [generation, receivedAt, acceptedUntil, clearedAt, offsetMs + slackMs];
+    const numbers = [generation, receivedAt, acceptedUntil, changedAt, offsetMs + slackMs];
     if (lease) numbers.push(lease.id, lease.at, lease.ms);
     if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil, retry.soonestAt);
     const isSound =

@@ -306,7 +306,7 @@ describe('why there is no token', () => {
   const setBack = record({ receivedAt: STALE + HOUR });
   const later = { countedAt: DUE, waitUntil: STALE + HOUR };
   const [paused, barePaused] = [record({ retry: retry(later) }), bare({ retry: retry(later) })];
-  const awaited = bare({ clearedAt: ARRIVAL, user: 'b' });
+  const awaited = bare({ changedAt: ARRIVAL, user: 'b' });
   const failing = page({ lastError: error });
   const ofA = page({ user: 'a', lastError: error, provideResult: 'failed' });
   type Row = readonly [string, SessionRecord | View, PageState, why: ErrorCode | TokenError, words: string];
@@ -323,7 +323,7 @@ describe('why there is no token', () => {
     ['nobody is signed in, since it failed', bare(), { ...nobody, lastError: error }, 'no_token', 'provide returned'],
     ['a store failed, which matters not', paused, page({ lastError: storeFailed }), 'no_token', 'expired;'],
     ['a gate failed, but not for good', paused, page({ lastError: gateFailed }), 'no_token', 'expired;'],
-    ['the user has logged out', bare({ clearedAt: ARRIVAL }), nobody, 'no_token', 'the user has logged out'],
+    ['the user has logged out', bare({ changedAt: ARRIVAL }), nobody, 'no_token', 'the user has logged out'],
     ['another user is awaited', awaited, providing, 'no_token', 'no token set; an attempt (provide) is in progress'],
     ['`provide` is missing', bare(), page(), 'no_token', 'no option provide'],
     ['`provide` is called later', barePaused, provides, 'no_token', 'at 2030-01-15T15:00:00.000Z (back_off)'],

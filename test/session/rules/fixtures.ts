@@ -63,7 +63,7 @@ export function bare(change: Partial<SessionRecord> = {}): SessionRecord {
 
 /** A record that holds set 1, which arrived at {@link ARRIVAL}, except for `change`. */
 export function record(change: Partial<SessionRecord> = {}): SessionRecord {
-  return bare({ set: setOf(1), receivedAt: ARRIVAL, acceptedUntil: EXPIRES_AT, ...change });
+  return bare({ set: setOf(1), receivedAt: ARRIVAL, acceptedUntil: EXPIRES_AT, changedAt: ARRIVAL, ...change });
 }
 
 /** The retry state after one attempt that delays nothing, except for `change`. */
@@ -215,7 +215,7 @@ const plausibleRecords = fc
     offsetMs: fc.oneof(fc.constant(0), fc.integer({ min: -2 * HOUR, max: 2 * HOUR })),
     receivedAt: fc.oneof(fc.constant(0), instants),
     acceptedUntil: fc.oneof(fc.constant(0), instants),
-    clearedAt: fc.oneof(fc.constant(0), instants),
+    changedAt: fc.oneof(fc.constant(0), instants),
     user: users,
     set: optional(sets),
     ended: fc.constantFrom(undefined, undefined, true),

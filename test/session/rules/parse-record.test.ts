@@ -8,7 +8,7 @@ import { ARRIVAL, BASE_URL, bare, DAY, DUE, leaseOf, record, retry, setOf } from
 const YEAR = 365 * DAY;
 const empty = emptyRecord(BASE_URL);
 const whole = record({
-  clearedAt: 5,
+  changedAt: 5,
   offsetMs: -7,
   user: 'z19',
   ended: true,
@@ -57,7 +57,7 @@ describe('it reads as absent', () => {
     ['with a retry state of fewer attempts than none', { ...whole, retry: retry({ attempts: -1 }) }],
     ['with an offset that would keep its set valid for ever', { ...whole, offsetMs: -400 * DAY }],
     ['with a negative generation', { ...whole, generation: -1 }],
-    ...membersOf(whole, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'clearedAt'),
+    ...membersOf(whole, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'changedAt'),
     ...membersOf(leaseOf(DUE), 'id', 'at', 'ms').map(
       ([what, lease]) => [`with a lease ${what}`, { ...whole, lease }] as const,
     ),

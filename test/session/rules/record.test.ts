@@ -56,16 +56,16 @@ const empty = emptyRecord(BASE_URL);
 const busy = { user: 'a', lease: leaseOf(DUE), retry: retry({ attempts: 3, refusals: 2 }) };
 
 describe('an erasure', () => {
-  const full = record({ ...busy, optedOut: true, ended: true, offsetMs: 7, clearedAt: 5 });
+  const full = record({ ...busy, optedOut: true, ended: true, offsetMs: 7, changedAt: 5 });
   const erasedFull = (change: Partial<SessionRecord>) =>
-    bare({ generation: 2, optedOut: true, offsetMs: 7, clearedAt: DUE, ...change });
+    bare({ generation: 2, optedOut: true, offsetMs: 7, changedAt: DUE, ...change });
   const known = { acceptedUntil: EXPIRES_AT };
   test.each<ChangeCase>([
-    ['leaves nothing of the user but the tombstone, and the clock', full, erased, erasedFull({ clearedAt: 0 })],
+    ['leaves nothing of the user but the tombstone, and the clock', full, erased, erasedFull({ changedAt: 0 })],
     ['counts a generation on an empty record', empty, erased, bare({ generation: 1 })],
     ['by logout notes when, and which sets are known', full, loggedOut(DUE), erasedFull(known)],
     ['by logout with `forget` drops what is known', full, loggedOut(DUE, true), erasedFull({})],
-    ['by logout counts again', bare({ clearedAt: 5 }), loggedOut(DUE), bare({ generation: 2, clearedAt: DUE })],
+    ['by logout counts again', bare({ changedAt: 5 }), loggedOut(DUE), bare({ generation: 2, changedAt: DUE })],
     ['by opt-out leaves a tombstone', record(busy), optedOut(DUE), erasedFull({ ...known, offsetMs: 0 })],
     ['by sign-in waits for the user', full, signedIn('b', DUE), erasedFull({ ...known, user: 'b' })],
     ['by sign-in of the same user ends the set, too', full, signedIn('a', DUE), erasedFull({ ...known, user: 'a' })],
@@ -74,7 +74,7 @@ describe('an erasure', () => {
 });
 
 const supplied = (change: Partial<SessionRecord> = {}) =>
-  record({ generation: 2, set: SET_2, receivedAt: DUE, acceptedUntil: SET_2.expiresAt, ...change });
+  record({ generation: 2, set: SET_2, receivedAt: DUE, acceptedUntil: SET_2.expiresAt, changedAt: DUE, ...change });
 
 test('a change that changes nothing leaves the same record', () => {
   const before = record();
@@ -84,19 +84,19 @@ test('a change that changes nothing leaves the same record', () => {
 
 describe('a set of the host', () => {
   const supply = setByHost(SET_2, DUE);
-  const tombstone = (change: Partial<SessionRecord> = {}) => bare({ optedOut: true, clearedAt: 5, ...change });
+  const tombstone = (change: Partial<SessionRecord> = {}) => bare({ optedOut: true, changedAt: 5, ...change });
   const again = setByHost(setOf(1), DUE, 'a');
   const later = { acceptedUntil: SET_2.expiresAt + 1 };
   const longer = { ...setOf(1), expiresAt: EXPIRES_AT + 1 };
   const endedOfA = record({ ended: true, user: 'a' });
-  const taken = record({ generation: 2, receivedAt: DUE, user: 'a' });
+  const taken = record({ generation: 2, receivedAt: DUE, changedAt: DUE, user: 'a' });
   const extended = { ...taken, set: longer, acceptedUntil: longer.expiresAt };
   const { retry } = busy;
   const counts = supplied({ optedOut: true, retry: { ...retry, refusals: 0 } });
   const refreshedByHost = setByHost(SET_2, DUE, 'b', true);
   test.each<ChangeCase>([
     ['is the first', empty, supply, supplied({ generation: 1 })],
-    ['replaces everything', record({ ...busy, ended: true, clearedAt: 5 }), supply, supplied()],
+    ['replaces everything', record({ ...busy, ended: true, changedAt: 5 }), supply, supplied()],
     ['keeps the clock offset', record({ offsetMs: 7 }), supply, supplied({ offsetMs: 7 })],
     ['gets its label', record(), setByHost(SET_2, DUE, 'b'), supplied({ user: 'b' })],
     ['counts a generation even if it is the same set', supplied(), supply, supplied({ generation: 3 })],
@@ -118,13 +118,13 @@ describe('a page that was rendered', () => {
   /** Both changes, in the order in which a page makes them. */
   const own = (given: SessionRecord) => forB(renderedWith(setOf(1), DUE, 'b')(given));
   const fenced = (change: Partial<SessionRecord> = {}) =>
-    bare({ generation: 2, clearedAt: DUE, user: 'b', acceptedUntil: EXPIRES_AT, ...change });
+    bare({ generation: 2, changedAt: DUE, user: 'b', acceptedUntil: EXPIRES_AT, ...change });
   const known = { acceptedUntil: SET_2.expiresAt };
   test.each<ChangeCase>([
     ['with a set supplies the first', empty, withSet, supplied({ generation: 1 })],
     ['with a later set replaces the other', record(busy), withSet, supplied()],
     ['with a set that expires as late as another before is old', record(known), withSet, 'unchanged'],
-    ['with an old set does not undo a logout', bare({ ...known, clearedAt: FRESH }), withSet, 'unchanged'],
+    ['with an old set does not undo a logout', bare({ ...known, changedAt: FRESH }), withSet, 'unchanged'],
     ['with a set after a logout signs in', fenced({ user: undefined }), withSet, supplied({ generation: 3 })],
     ['with a set holds it back behind a tombstone', bare({ optedOut: true }), withSet, supplied({ optedOut: true })],
     ['with an old set leaves the record of a user, where the site gives no labels', record(busy), own, fenced()],
@@ -135,7 +135,12 @@ describe('a page that was rendered', () => {
     ['for a user lets an empty record wait', empty, forB, fenced({ generation: 1, acceptedUntil: 0 })],
     ['for another user keeps the tombstone', record({ optedOut: true }), forB, fenced({ optedOut: true })],
     ['for a user, with a later set', record(busy), renderedWith(SET_2, DUE, 'b'), supplied({ user: 'b' })],
-    ['for a user labels the same set', record(), own, record({ generation: 2, receivedAt: DUE, user: 'b' })],
+    [
+      'for a user labels the same set',
+      record(),
+      own,
+      record({ generation: 2, receivedAt: DUE, changedAt: DUE, user: 'b' }),
+    ],
     ['for another user ends even the same set', record({ user: 'a' }), own, fenced()],
     ['for nobody does not touch the same set', record(), renderedWith(setOf(1), DUE), 'unchanged'],
     ['for nobody ends the record of a user', record(busy), forNobody, fenced({ user: undefined })],
@@ -169,7 +174,7 @@ test.each<readonly [sentence: string, given: SessionRecord, user: string | undef
   ['with a set of another user is another’s', record({ user: 'a' }), 'b', true],
   ['with a set of no known user is another’s', record(), 'b', true],
   ['that waits for another user is another’s', bare({ user: 'a' }), 'b', true],
-  ['that waits for nobody is nobody else’s', bare({ clearedAt: DUE }), 'b', false],
+  ['that waits for nobody is nobody else’s', bare({ changedAt: DUE }), 'b', false],
   ['with the tombstone of an opt-out alone is nobody else’s', bare({ optedOut: true }), 'b', false],
 ])('a record %s', (_, given, user, expected) => expect(isOfOtherUser(given, user)).toBe(expected));
 

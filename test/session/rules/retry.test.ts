@@ -224,7 +224,7 @@ describe('the end of an attempt', () => {
   const counted = { retry: retry({ countedAt: ANSWERED, waitUntil: ANSWERED + MINUTE }) };
   const taken = { ...sent, lease: leaseOf(DUE, { id: 7 }) };
   const set = setOf(2);
-  const loggedOut = bare({ generation: 2, clearedAt: DUE });
+  const loggedOut = bare({ generation: 2, changedAt: DUE });
   test.each<ChangeCase>([
     ['gives back the lease, and has its outcome', sent, done, { ...idle, ...ended }],
     ['has its failure', sent, failed, { ...idle, ...counted }],
@@ -300,7 +300,14 @@ describe('a page that wakes up', () => {
 
 const SET_2 = setOf(2, DUE);
 const supplied = (change: Partial<SessionRecord> = {}) =>
-  record({ generation: 2, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt, ...change });
+  record({
+    generation: 2,
+    set: SET_2,
+    receivedAt: ANSWERED,
+    acceptedUntil: SET_2.expiresAt,
+    changedAt: ANSWERED,
+    ...change,
+  });
 
 describe('an answer of `provide`', () => {
   const answered = (answer?: Answer, user?: string) => provideAnswered(answer, user, pause, ANSWERED);
@@ -317,7 +324,7 @@ describe('an answer of `provide`', () => {
   const [supply, again] = [answered(SET_2), answered(setOf(1))];
   const heldBack = supplied({ ...HELD, ...paused });
   const dueByService = supplied({ ...ahead, ...counted(1) });
-  const gone = bare({ ...HELD, generation: 2, clearedAt: ANSWERED });
+  const gone = bare({ ...HELD, generation: 2, changedAt: ANSWERED });
   test.each<ChangeCase>([
     ['with a set ends the series', bare(tries(9)), supply, supplied()],
     ['with a set belongs to the user of the page', bare({ user: 'a' }), answered(SET_2, 'b'), supplied({ user: 'b' })],
@@ -340,7 +347,7 @@ describe('an answer of the service', () => {
   const refreshed = { ...idle, set: SET_2, receivedAt: ANSWERED, acceptedUntil: SET_2.expiresAt };
   const heldBack = { ...idle, optedOut: true };
   const tombstone = (change: Partial<SessionRecord> = {}) =>
-    bare({ generation: 2, optedOut: true, clearedAt: ANSWERED, acceptedUntil: idle.acceptedUntil, ...change });
+    bare({ generation: 2, optedOut: true, changedAt: ANSWERED, acceptedUntil: idle.acceptedUntil, ...change });
   const dropped = { ...heldBack, set: undefined };
   const often = { retry: retry({ attempts: 3 }) };
   const once = { retry: retry({ attempts: 1, countedAt: ANSWERED }) };
