@@ -48,6 +48,12 @@ export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
   'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isEager: true },
   'tessera.dev.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isDevelopment: true },
+  'tessera-uid2.dev.js': {
+    source: 'src/page/uid2/script.ts',
+    format: 'iife',
+    noble: 'build/noble.ts',
+    isDevelopment: true,
+  },
   'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };
 

@@ -26,6 +26,7 @@ import { createRecords } from './records.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readCandidates, type Started, type State } from './state.ts';
 import { eventsBetween, isAvailable, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
+import { watchCookie } from './warnings.ts';
 
 /** The services in production. */
 const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
@@ -102,7 +103,8 @@ function announce(dropIn: DropIn, state: Started): void {
   const identity = identityOf(dropIn);
   // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0)
-    callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(before, now), now.token);
+    callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(state.isLoggedOut ? undefined : before, now), now.token);
+  if (now.token) state.isLoggedOut = false;
   for (const event of events) callbacks.emit(event, identity);
 }
 
@@ -136,6 +138,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const earlier = isStarted(before) ? before.candidates : [];
   const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...earlier];
   const { newest, supplied } = choose(candidates);
+  const warnOfCookie = isDevelopment && watchCookie(dropIn, candidates);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
   // waits until the opt-out is recorded.
   const offer = fromPage && newest?.answer !== 'optout' ? supplied : undefined;
@@ -153,7 +156,14 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
-  const state: Started = { name: 'reading', session, records, candidates, isInvalid: !!page && !fromPage };
+  const state: Started = {
+    name: 'reading',
+    session,
+    records,
+    candidates,
+    isInvalid: !!page && !fromPage,
+    isLoggedOut: false,
+  };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
@@ -163,6 +173,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   void session.ready.then(() => {
     if (!isCurrent()) return;
     state.name = 'ready';
+    if (warnOfCookie) warnOfCookie();
     follow(dropIn, state, state.candidates);
     dropIn.endFirstRead();
     update(dropIn);
@@ -199,6 +210,7 @@ export function disconnect(dropIn: DropIn): void {
   const state = dropIn.state as Started;
   keepChange(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.candidates = state.candidates.filter(isMark);
+  state.isLoggedOut = true;
   void state.session.clear();
 }
 

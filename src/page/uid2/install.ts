@@ -11,6 +11,7 @@ import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
+import { warnOfGeneration, watchForInit } from './warnings.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
@@ -52,8 +53,12 @@ function init(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   return options;
 }
 
-function refuse(): Promise<never> {
-  return Promise.reject(new TypeError('generate on your server, then call setIdentity'));
+/** A method that generates in the browser. */
+function refusal(product: Product, method: string): () => Promise<never> {
+  return () => {
+    if (isDevelopment) warnOfGeneration(product, method);
+    return Promise.reject(new TypeError('generate on your server, then call setIdentity'));
+  };
 }
 
 /** Create the methods of the global. */
@@ -98,16 +103,19 @@ function createMethods(dropIn: DropIn): Uid2 {
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
-    isLoginRequired: () => whenStarted(needsLogin),
+    isLoginRequired: () => {
+      followPlaces(dropIn);
+      return needsLogin(knownNow(dropIn));
+    },
     isIdentityAvailable: () => whenStarted((known) => !needsLogin(known)),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
     isInitComplete: () => !!dropIn.reported,
     disconnect: () => disconnect(dropIn),
     abort: () => abort(dropIn),
-    setIdentityFromEmail: refuse,
-    setIdentityFromEmailHash: refuse,
-    setIdentityFromPhone: refuse,
-    setIdentityFromPhoneHash: refuse,
+    setIdentityFromEmail: refusal(dropIn.product, 'setIdentityFromEmail'),
+    setIdentityFromEmailHash: refusal(dropIn.product, 'setIdentityFromEmailHash'),
+    setIdentityFromPhone: refusal(dropIn.product, 'setIdentityFromPhone'),
+    setIdentityFromPhoneHash: refusal(dropIn.product, 'setIdentityFromPhoneHash'),
   };
 }
 
@@ -175,6 +183,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   dropIn.callbacks.emit('SdkLoaded', null);
   // The response to a sign-in, or a page on another host, may have changed the cookie meanwhile.
   for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
+  if (isDevelopment) watchForInit(dropIn);
   const { earlier } = dropIn.places;
   // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.
   queueMicrotask(() => {

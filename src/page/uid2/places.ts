@@ -85,6 +85,8 @@ export function createPlaces(product: Product): Places {
   const cookieName = product === 'uid2' ? '__uid_2' : '__euid';
   const localKey = `${product.toUpperCase()}-sdk-identity`;
   const optionsKey = `${localKey}_config`;
+  // Scripts that look for the UID2 SDK's key only would take a logout for an identity.
+  const logoutKey = `tessera-${product}-logout`;
 
   /** The encoded values of the cookie: one for each domain and path that has it. */
   const readCookies = (): string[] =>
@@ -115,7 +117,7 @@ export function createPlaces(product: Product): Places {
         from: 'cookie' as const,
         value: tryTo(() => JSON.parse(decodeURIComponent(text))),
       })),
-      { from: 'local', value: parseLocal(localKey) },
+      ...[localKey, logoutKey].map((key) => ({ from: 'local' as const, value: parseLocal(key) })),
     ],
     write: ({ cookie, local }, options, ownsCookie) => {
       const text = cookie ? encodeURIComponent(JSON.stringify(cookie)) : '';
@@ -132,7 +134,10 @@ export function createPlaces(product: Product): Places {
         if (cookie) setCookie(text, cookie['refresh_expires'], place);
       }
       // A cookie that the browser refuses, or that a cookie with another path hides, is no copy for this page.
-      writeLocal(localKey, local ?? (readCookies().includes(text) ? undefined : cookie));
+      const kept = local ?? (readCookies().includes(text) ? undefined : cookie);
+      const isLogout = kept?.['status'] === 'logout';
+      writeLocal(localKey, isLogout ? undefined : kept);
+      writeLocal(logoutKey, isLogout ? kept : undefined);
     },
   };
 }

@@ -25,6 +25,8 @@ export interface Started {
   candidates: readonly Candidate[];
   /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
+  /** `disconnect` was called: to the legacy callbacks, the next identity is a first one, as in the UID2 SDK. */
+  isLoggedOut: boolean;
 }
 
 export type State = { readonly name: 'idle' | 'closed' } | Started;

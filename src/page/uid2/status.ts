@@ -57,15 +57,20 @@ export function needsLogin({ condition }: Known): boolean {
 }
 
 /** List the events between two moments. `before` is undefined until `InitCompleted` has been emitted. */
-export function eventsBetween(before: Known | undefined, { condition, token }: Known): EventType[] {
+export function eventsBetween(before: Known | undefined, now: Known): EventType[] {
+  const { condition, token } = now;
   const isOptOut = condition === 'optedOut' && before?.condition !== condition;
-  if (!before) return isOptOut ? ['InitCompleted', 'OptoutReceived'] : ['InitCompleted'];
+  if (!before)
+    return needsLogin(now)
+      ? ['IdentityUpdated', 'InitCompleted']
+      : isOptOut
+        ? ['InitCompleted', 'OptoutReceived']
+        : ['InitCompleted'];
   if (isOptOut) return ['OptoutReceived', 'IdentityUpdated'];
   return before.condition === condition && before.token === token ? [] : ['IdentityUpdated'];
 }
 
-/** Return the legacy status for a change. */
+/** Return the legacy status for a change. Only the first identity of a page, or after `disconnect`, is established. */
 export function statusBetween(before: Known | undefined, { condition }: Known): LegacyStatus {
-  const couldRefresh = before?.token || before?.condition === 'expired';
-  return condition === 'established' && couldRefresh ? 'refreshed' : condition;
+  return condition === 'established' && before ? 'refreshed' : condition;
 }

@@ -67,8 +67,8 @@ export interface Uid2 {
   setIdentity(identity: unknown): void;
   /** Return the complete identity if its token is valid, or null. */
   getIdentity(): Identity | null;
-  /** Tell whether a new identity must be generated; undefined before `init`. False after an opt-out. */
-  isLoginRequired(): boolean | undefined;
+  /** Tell whether a new identity must be generated. False after an opt-out. */
+  isLoginRequired(): boolean;
   /** Tell whether an identity is valid or can be refreshed; undefined before `init`. */
   isIdentityAvailable(): boolean | undefined;
   /** Tell whether the user has opted out; undefined before `init`. */

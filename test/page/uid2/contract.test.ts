@@ -33,7 +33,8 @@ const createWorld = (install: () => Sdk): World => {
   };
   return {
     load: () => {
-      opened.at(-1)?.abort();
+      // Version 4 of the SDK has no such method.
+      opened.at(-1)?.abort?.();
       events.length = 0;
       return open([note]);
     },
@@ -57,7 +58,7 @@ beforeEach(() => {
   vi.stubGlobal('indexedDB', new IDBFactory());
 });
 afterEach(() => {
-  for (const sdk of opened.splice(0)) sdk.abort();
+  for (const sdk of opened.splice(0)) sdk.abort?.();
   clearPlaces();
   delete window.__uid2;
   restoreGlobals();
@@ -70,8 +71,15 @@ describe('with the drop-in', () => {
 });
 
 describe.runIf(INCUMBENT)('with the SDK that it replaces', () => {
-  test.each(Object.entries(scenarios))('%s', async (_, { run, former }) => {
-    expect(await run(createWorld(() => installIncumbent(INCUMBENT!)))).toEqual(former);
+  test.each(Object.entries(scenarios))('%s', async (_, { run, former, former3 = former }) => {
+    let version = '';
+    const install = () => {
+      const sdk = installIncumbent(INCUMBENT!);
+      version = sdk.constructor.VERSION;
+      return sdk;
+    };
+    const observed = await run(createWorld(install));
+    expect(observed).toEqual(version.startsWith('3.') ? former3 : former);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/clock.ts';
-import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
+import { clearPlaces, cookie, KEY, local, logoutMark, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
 let fixture: ReturnType<typeof createFixture>;
@@ -108,9 +108,9 @@ describe('the global', () => {
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
-  test('before init every answer is undefined, null or false, and nothing throws', () => {
+  test('before init only a login is required, and nothing throws', () => {
     load();
-    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual(Array(3).fill(undefined));
+    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([true, undefined, undefined]);
     expect([sdk.isInitComplete(), sdk.getIdentity(), sdk.getAdvertisingToken()]).toEqual([false, null, undefined]);
   });
 
@@ -229,6 +229,7 @@ describe('init', () => {
     await fixture.settle();
     expect(emitted).toEqual([
       ['SdkLoaded', null],
+      ['IdentityUpdated', null],
       ['InitCompleted', null],
     ]);
     expect(sdk.getAdvertisingToken()).toBeUndefined();
@@ -388,7 +389,7 @@ describe('the life of an identity', () => {
     sdk.disconnect();
     await complete();
     // Other hosts find the tombstone in the shared cookie.
-    expect([cookie(), local()]).toMatchObject([{ status: 'logout' }, { status: 'logout' }]);
+    expect([cookie(), logoutMark()]).toMatchObject([{ status: 'logout' }, { status: 'logout' }]);
   });
 
   test('disconnect with damaged options of an earlier page logs out without them', async () => {

@@ -24,6 +24,8 @@ export const newSet = (n: number, at = Date.now()) => ({
 });
 /** What is stored where the former SDK keeps the identity. */
 export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
+/** The mark of a logout. */
+export const logoutMark = () => JSON.parse(localStorage.getItem('tessera-uid2-logout') ?? 'null');
 export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
 
 /**

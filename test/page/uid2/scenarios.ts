@@ -37,8 +37,10 @@ export interface Scenario {
   run(world: World): Promise<unknown>;
   /** What it observes with the drop-in. */
   readonly here: unknown;
-  /** What it observes by the SDK's contract. */
+  /** What it observes with the SDK, version 4. */
   readonly former: unknown;
+  /** What it observes with version 3.10, where that differs. */
+  readonly former3?: unknown;
 }
 
 const OPTIONS = { baseUrl: 'https://operator.example' };
@@ -116,7 +118,12 @@ const shared: Record<string, Scenario> = {
       await world.settle();
       return [before, sdk.getAdvertisingToken(), world.events];
     },
-    ...same([[NO_TOKEN, null, true], 'advertising-1', ['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-1']]),
+    ...same([
+      [NO_TOKEN, null, true],
+      'advertising-1',
+      ['SdkLoaded', 'IdentityUpdated', 'InitCompleted', 'IdentityUpdated advertising-1'],
+    ]),
+    former3: [[NO_TOKEN, null, true], 'advertising-1', ['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-1']],
   },
   'later-page': {
     what: 'a later page without an identity, in the same task as init',
@@ -205,6 +212,22 @@ const shared: Record<string, Scenario> = {
       [-4, NO_TOKEN],
     ]),
   },
+  'legacy-callback-after-login': {
+    what: 'init without an identity, setIdentity, disconnect and setIdentity: what the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await nextPage(world, { ...OPTIONS, callback });
+      sdk.setIdentity(wireSet(1));
+      await world.settle();
+      sdk.disconnect();
+      await world.settle();
+      sdk.setIdentity(newSet(5));
+      await world.settle();
+      return statuses.filter((status) => status !== -1);
+    },
+    ...same([1, 0]),
+  },
   'legacy-callback-first': {
     what: 'the callback of init and a function in callbacks, in the order in which they are called',
     run: async (world) => {
@@ -228,18 +251,6 @@ const shared: Record<string, Scenario> = {
       return world.events.slice(2);
     },
     ...same(['InitCompleted advertising-1']),
-  },
-  'init-while-waiting': {
-    what: 'init with a newer identity while getAdvertisingTokenAsync waits for a refresh',
-    run: async (world) => {
-      world.serve(() => new Promise(() => {}));
-      const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
-      const waiting = sdk.getAdvertisingTokenAsync();
-      await world.settle();
-      sdk.init({ ...OPTIONS, identity: newSet(5) });
-      return outcomeOf(world, waiting);
-    },
-    ...same('advertising-5'),
   },
   'legacy-callback-after-expiry': {
     what: 'init with an identity that has expired and can be refreshed: what the callback of init receives of the refresh',
@@ -320,10 +331,10 @@ const different: Record<string, Scenario> = {
     run: async (world) => {
       putCookie(wireSet(1));
       const sdk = await nextPage(world, OPTIONS);
-      return [sdk.getAdvertisingToken(), cookie().advertising_token];
+      return [sdk.getAdvertisingToken(), cookie()?.advertising_token];
     },
     here: [NO_TOKEN, 'advertising-1'],
-    former: ['advertising-1', 'advertising-1'],
+    former: ['advertising-1', NO_TOKEN],
   },
   'configuration-cookie': {
     what: 'a configuration cookie and an identity in a cookie, on a page that has not called init',
@@ -356,7 +367,7 @@ const different: Record<string, Scenario> = {
       await world.settle();
       return sdk.isLoginRequired();
     },
-    here: undefined,
+    here: true,
     former: false,
   },
   'cookie-after-logout': {
@@ -479,7 +490,7 @@ const different: Record<string, Scenario> = {
       await world.settle();
       const left = cookie()?.advertising_token;
       const token = other.getAdvertisingToken();
-      other.abort();
+      other.abort?.();
       return [left, token];
     },
     here: [NO_TOKEN, NO_TOKEN],
@@ -491,6 +502,7 @@ const different: Record<string, Scenario> = {
       const cached = wireSet(1);
       await signedIn(world, cached);
       await world.advance(16 * MINUTE);
+      world.serve(() => new Promise(() => {}));
       return (await nextPage(world, { ...OPTIONS, identity: cached })).getAdvertisingToken();
     },
     here: 'advertising-2',
@@ -542,6 +554,19 @@ const different: Record<string, Scenario> = {
     here: 'advertising-1',
     former: 'pending',
   },
+  'init-while-waiting': {
+    what: 'init with a newer identity while getAdvertisingTokenAsync waits for a refresh',
+    run: async (world) => {
+      world.serve(() => new Promise(() => {}));
+      const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
+      const waiting = sdk.getAdvertisingTokenAsync();
+      await world.settle();
+      sdk.init({ ...OPTIONS, identity: newSet(5) });
+      return outcomeOf(world, waiting);
+    },
+    here: 'advertising-5',
+    former: 'pending',
+  },
   'asynchronous-token-time-limit': {
     what: 'getAdvertisingTokenAsync after the token has expired, a minute after a refresh that is never answered',
     run: async (world) => {
@@ -556,17 +581,20 @@ const different: Record<string, Scenario> = {
     former: 'pending',
   },
   abort: {
-    what: 'init after abort',
+    what: 'abort, then init',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.abort();
-      const outcome = await failure(() => sdk.init(OPTIONS));
+      const outcome = await failure(() => {
+        sdk.abort();
+        sdk.init(OPTIONS);
+      });
       await world.settle();
       await world.advance(16 * MINUTE);
       return [outcome, sdk.getAdvertisingToken() !== 'advertising-1'];
     },
     here: ['none', true],
-    former: [expect.any(String), false],
+    former: ['TypeError', true],
+    former3: [expect.any(String), false],
   },
   'damaged-storage': {
     what: 'init with text in local storage that is no JSON',
@@ -640,7 +668,7 @@ const different: Record<string, Scenario> = {
       return outcome;
     },
     here: 'TokenError',
-    former: 'string',
+    former: 'Error',
   },
   'events-after-writing': {
     what: 'setIdentity, then disconnect: the events that each has caused when it returns',
@@ -687,8 +715,9 @@ const different: Record<string, Scenario> = {
       await world.settle();
       return [world.events, sdk.isInitComplete()];
     },
-    here: [['SdkLoaded', 'InitCompleted'], true],
-    former: [['SdkLoaded'], false],
+    here: [['SdkLoaded', 'IdentityUpdated', 'InitCompleted'], true],
+    former: [['SdkLoaded', 'IdentityUpdated'], false],
+    former3: [['SdkLoaded'], false],
   },
   'plain-http-operator': {
     what: 'init with a baseUrl of plain http that is not on loopback',
@@ -708,6 +737,26 @@ const different: Record<string, Scenario> = {
     },
     here: [0, -1],
     former: [0],
+  },
+  'unknown-members': {
+    what: 'getIdentity, where the identity had members that no set has',
+    run: async (world) => {
+      const sdk = await signedIn(world, { ...wireSet(1), note: 'kept' });
+      await world.settle();
+      return sdk.getIdentity().note;
+    },
+    here: undefined,
+    former: 'kept',
+  },
+  'local-storage-after-logout': {
+    what: "disconnect: the UID2 SDK's key in local storage",
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.disconnect();
+      await world.settle();
+      return localStorage.getItem(KEY);
+    },
+    ...same(null),
   },
   'sign-in-twice': {
     what: 'setIdentity twice with the same set: the events after it',

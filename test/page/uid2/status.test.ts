@@ -39,14 +39,14 @@ test.each([
 
 test.each([
   ['the first identity', undefined, known('established', 'a'), ['InitCompleted'], 'established'],
-  ['no identity at the start', undefined, known('empty'), ['InitCompleted'], 'empty'],
+  ['no identity at the start', undefined, known('empty'), ['IdentityUpdated', 'InitCompleted'], 'empty'],
   ['an opt-out at the start', undefined, known('optedOut'), ['InitCompleted', 'OptoutReceived'], 'optedOut'],
   ['an expired identity at the start', undefined, known('expired'), ['InitCompleted'], 'expired'],
-  ['an ended identity at the start', undefined, known('ended'), ['InitCompleted'], 'ended'],
-  ['a login', known('empty'), known('established', 'a'), ['IdentityUpdated'], 'established'],
+  ['an ended identity at the start', undefined, known('ended'), ['IdentityUpdated', 'InitCompleted'], 'ended'],
+  ['a login', known('empty'), known('established', 'a'), ['IdentityUpdated'], 'refreshed'],
   ['a refresh', known('established', 'a'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
   ['a refresh after the expiry', known('expired'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
-  ['a login after the end', known('ended'), known('established', 'b'), ['IdentityUpdated'], 'established'],
+  ['a login after the end', known('ended'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
   ['an expiry', known('established', 'a'), known('expired'), ['IdentityUpdated'], 'expired'],
   ['the end of the refresh token', known('established', 'a'), known('ended', 'a'), ['IdentityUpdated'], 'ended'],
   ['a logout', known('established', 'a'), known('empty'), ['IdentityUpdated'], 'empty'],

@@ -18,7 +18,18 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/clock.ts';
-import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, replaceSetItem, setCookie } from './fixtures.ts';
+import {
+  clearPlaces,
+  cookie,
+  KEY,
+  local,
+  logoutMark,
+  newSet,
+  putCookie,
+  putLocal,
+  replaceSetItem,
+  setCookie,
+} from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
 const COOKIE: InitOptions = { baseUrl: BASE_URL, useCookie: true };
@@ -411,14 +422,15 @@ describe('what the page does', () => {
 
   test('may come from callbacks: each change is emitted once', async () => {
     sdk.callbacks.push((event) => {
-      if (event === 'InitCompleted' && events.length === 2) sdk.setIdentity(newSet(5));
+      if (event === 'InitCompleted' && events.length === 3) sdk.setIdentity(newSet(5));
       if (event === 'IdentityUpdated' && sdk.getIdentity()) sdk.disconnect();
-      if (event === 'IdentityUpdated') sdk.init({});
+      if (event === 'IdentityUpdated' && events.length > 2) sdk.init({});
     });
     sdk.init(COOKIE);
     await complete();
     expect(events).toEqual([
       'SdkLoaded',
+      'IdentityUpdated',
       'InitCompleted',
       'IdentityUpdated advertising-5',
       'InitCompleted',
@@ -709,7 +721,7 @@ describe('a database', () => {
     expect([sdk.getAdvertisingToken(), cookie()]).toEqual(['advertising-1', undefined]);
     await complete();
     sdk.disconnect();
-    expect(local()).toMatchObject({ status: 'logout' });
+    expect([local(), logoutMark()]).toMatchObject([null, { status: 'logout' }]);
   });
 
   test('that is missing, like local storage: the cookie keeps the user signed in', async () => {

@@ -1,0 +1,59 @@
+/**
+ * The development build's warnings about what the drop-in does unlike the UID2 SDK, and without an error. The production build contains
+ * none of this.
+ */
+
+import { warn } from '../../session/explain/warnings.ts';
+import { readDocumentCookie } from '../clobbering.ts';
+import { tryTo } from './places.ts';
+import type { Candidate } from './precedence.ts';
+import { type DropIn, isStarted } from './state.ts';
+import type { Product } from './types.ts';
+
+/** How long a page may take to call `init`, ms. */
+const INIT_MS = 5_000;
+
+function say({ product }: { readonly product: Product }, text: string): void {
+  warn(`__${product}: ${text}; see docs/migration.md`);
+}
+
+function hasCookie(name: string): boolean {
+  return (tryTo(readDocumentCookie) ?? '').split('; ').some((row) => row.startsWith(`${name}=`));
+}
+
+function cookieName({ product }: DropIn): string {
+  return product === 'uid2' ? '__uid_2' : '__euid';
+}
+
+/** Warn if the page does not call `init`, and relies on the configuration cookie of the UID2 SDK. */
+export function watchForInit(dropIn: DropIn): void {
+  setTimeout(() => {
+    if (!isStarted(dropIn.state) && hasCookie(`${cookieName(dropIn)}_config`))
+      say(
+        dropIn,
+        'init was not called, and the configuration cookie of the UID2 SDK starts nothing: call init on this page',
+      );
+  }, INIT_MS);
+}
+
+/**
+ * Look at the cookie before the drop-in writes it.
+ *
+ * @param candidates  what the page has supplied, and what was found.
+ * @returns warns if the identity comes from the record alone: to be called once that is known.
+ */
+export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): () => void {
+  const { useCookie } = dropIn.options;
+  if (!useCookie && hasCookie(cookieName(dropIn)))
+    say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
+  return () => {
+    const { state } = dropIn;
+    if (useCookie && candidates.length === 0 && isStarted(state) && state.records.view().set)
+      say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
+  };
+}
+
+/** Warn about a method that generates in the browser. */
+export function warnOfGeneration(product: Product, method: string): void {
+  say({ product }, `${method} is not supported: generate on your server (tokenHandler), then call setIdentity`);
+}
