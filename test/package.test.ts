@@ -374,7 +374,12 @@ describe('the bill of materials', () => {
     const components = bom.components as Component[];
     const filesOf = (name: string) =>
       components.find((found) => found.name === name)?.properties?.map(({ value }) => value);
-    expect(filesOf('@noble/ciphers')).toEqual(['tessera-noble.js', 'tessera-uid2.dev.js', 'tessera.dev.js', 'tessera.full.js']);
+    expect(filesOf('@noble/ciphers')).toEqual([
+      'tessera-noble.js',
+      'tessera-uid2.dev.js',
+      'tessera.dev.js',
+      'tessera.full.js',
+    ]);
     expect(filesOf('idb-keyval')).toEqual([
       'tessera-uid2.dev.js',
       'tessera-uid2.js',
