@@ -81,8 +81,8 @@ const WIRE_NAMES: Names = {
   endsAt: 'refresh_expires',
 } satisfies Record<keyof TokenSet, keyof WireTokenSet>;
 
-/** Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it. */
-const EARLIEST = 1e12;
+/** Milliseconds from 1973 to beyond the year 9999. Seconds are below this range, microseconds above it. */
+const EARLIEST = 1e11;
 const LATEST = 1e15;
 
 /** Describes a field that does not satisfy its rule. */

@@ -18,8 +18,8 @@ export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => (
 export function loggedOut(now: number, forget = false): Change {
   return (record) => ({
     ...erased(record),
-    acceptedUntil: forget ? 0 : record.acceptedUntil,
     changedAt: now,
+    acceptedUntil: forget ? 0 : record.acceptedUntil,
   });
 }
 
@@ -50,8 +50,8 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
       user,
       optedOut: isFromService ? undefined : record.optedOut,
       receivedAt: now,
-      acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
       changedAt: now,
+      acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
       // Otherwise a service that refuses every user of this browser would be called endlessly.
       retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
     };
