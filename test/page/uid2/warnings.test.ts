@@ -1,7 +1,7 @@
 /** What the development build warns about on a page that replaces the UID2 SDK. */
 
 import { IDBFactory } from 'fake-indexeddb';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
 import { type InitOptions, installUid2, type Uid2 } from '../../../src/page/uid2/index.ts';
 import { createFixture, restoreGlobals, rotate, wireSet } from '../../session/fixtures.ts';
 import { until, useFakeClock } from '../../support/clock.ts';
@@ -11,7 +11,7 @@ const OPTIONS: InitOptions = { baseUrl: 'https://operator.example' };
 const COOKIE: InitOptions = { ...OPTIONS, useCookie: true };
 const fixture = createFixture(rotate);
 let sdk: Uid2;
-let warn: ReturnType<typeof vi.spyOn<Console, 'warn'>>;
+let warn: MockInstance<typeof console.warn>;
 
 const load = () => {
   sdk?.abort();
