@@ -61,7 +61,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
     if (!options) return;
     const session = createSession({
       ...options,
-      provide: provide && (async (request) => latest.current?.provide?.(request)),
+      provide: provide && ((request) => (latest.current?.provide ?? provide)(request)),
     });
     setOwn({ key, session });
     return () => {

@@ -88,7 +88,7 @@ async function ask(
   const { status, ok } = Object(given) as Response;
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.
   if (ok === false && status > 0) throw given;
-  if (given === null || given === undefined || status === 204) return { kind: 'nobody' };
+  if (given === null || status === 204) return { kind: 'nobody' };
   return { kind: 'answered', answer: (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
 }
 

@@ -4,20 +4,31 @@ import { TokenError } from '../token/errors.ts';
 import { parsePlainAnswer } from '../token/token-set.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { commit, commitErasure } from './commit.ts';
-import { type Core, decideNow, noToken } from './core.ts';
+import { type Core, decideNow, noToken, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
 import { readAgain, reconcile } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
-import { optedOut, othersEnded, setByHost, signedIn } from './rules/host-changes.ts';
+import { optedOut, othersEnded, renderedWith, setByHost, signedIn } from './rules/host-changes.ts';
 import { isSameSet } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Record what the host supplies, for `user` or, by default, the user of the page. */
-export async function supply(core: Core, input: unknown, user = core.user): Promise<void> {
-  const answer = (explain?.parserOf('setTokens') ?? parsePlainAnswer)(input);
-  if (answer === 'optout') return commitErasure(core, optedOut(core.now()));
-  core.user = user;
-  return commit(core, setByHost(answer, core.now(), user, !core.canRefresh));
+/**
+ * Record what the host supplies, for `user` or, by default, the user of the page.
+ *
+ * @param isRendered  it was rendered into the page.
+ */
+export async function supply(core: Core, input: unknown, user = core.user, isRendered = false): Promise<void> {
+  try {
+    const answer = (explain?.parserOf(isRendered ? 'tokens' : 'setTokens') ?? parsePlainAnswer)(input);
+    const now = core.now();
+    if (answer === 'optout') return commitErasure(core, optedOut(now));
+    core.user = user;
+    return commit(core, (isRendered ? renderedWith : setByHost)(answer, now, user, !core.canRefresh));
+  } catch (error) {
+    // The page may not wait for this promise.
+    reportError(core, error as TokenError, false);
+    throw error;
+  }
 }
 
 /** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
@@ -38,20 +49,18 @@ function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T 
   return withTimeout(timeoutMs, found, what).finally(() => off());
 }
 
-export async function getToken(core: Core, timeoutMs: number): Promise<string> {
+export function getToken(core: Core, timeoutMs: number): Promise<string> {
   const check = () => {
     const { token, isTokenExpected } = decideNow(core);
     if (!token && !isTokenExpected) throw noToken(core);
     return token;
   };
   core.callers++;
-  try {
-    return await waitFor(core, timeoutMs, 'getToken', check);
-  } catch (error) {
-    throw explain?.timedOut(error as TokenError, core, noToken(core)) ?? error;
-  } finally {
-    core.callers--;
-  }
+  const token = waitFor(core, timeoutMs, 'getToken', check).finally(() => void core.callers--);
+  if (!explain) return token;
+  return token.catch((error: TokenError) => {
+    throw explain?.timedOut(error, core, noToken(core));
+  });
 }
 
 export async function refreshNow(core: Core): Promise<void> {

@@ -6,20 +6,19 @@
 
 import { ownMembers } from '../token/checks.ts';
 import { ignoreFailure, TokenError } from '../token/errors.ts';
-import { parsePlainAnswer } from '../token/token-set.ts';
 import { createClock, createTimer } from './browser/clock.ts';
 import { watchLifecycle } from './browser/lifecycle.ts';
 import { indexedDbStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { getToken, loadPage, refreshNow, signIn, supply } from './calls.ts';
-import { commit, commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
+import { commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
 import { askConsent } from './consent.ts';
 import { type Core, noToken, publish, reportError } from './core.ts';
 import { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.ts';
-import { loggedOut, optedOut, renderedWith } from './rules/host-changes.ts';
+import { loggedOut } from './rules/host-changes.ts';
 import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
 import type { SessionState } from './rules/state.ts';
 import { createShownRecord, limited } from './shown-record.ts';
@@ -38,7 +37,9 @@ export function createSession(options: SessionOptions): Session {
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
   // message on a channel that it listens to makes Chromium evict it.
   core.tabs.notify();
-  offerRendered(core);
+  // What was rendered into the page comes before every other call.
+  if (settings.tokens)
+    supply(core, settings.tokens, core.user, true).catch((error) => reportUnlessConsent(core, error));
   askConsent(core);
   publish(core);
   // One microtask later, so that a gate that has already answered has queued the first read.
@@ -136,21 +137,4 @@ function close(core: Core): void {
   core.unwatch();
   releaseCalls(core, noToken(core));
   void disconnect(core);
-}
-
-/** Offer the set or the opt-out that was rendered into the page, before any other call. Failures are emitted. */
-function offerRendered(core: Core): void {
-  const { tokens } = core.settings;
-  if (!tokens) return;
-  try {
-    const answer = (explain?.parserOf('tokens') ?? parsePlainAnswer)(tokens);
-    const offered =
-      answer === 'optout'
-        ? commitErasure(core, optedOut(core.now()))
-        : commit(core, renderedWith(answer, core.now(), core.user));
-    offered.catch((error) => reportUnlessConsent(core, error));
-  } catch (error) {
-    // Later: the page has no listener yet.
-    queueMicrotask(() => reportError(core, error as TokenError));
-  }
 }

@@ -15,7 +15,7 @@ export interface ProvideRequest {
 }
 
 /**
- * Asks the publisher's server for a set. null or undefined: nobody is signed in.
+ * Asks the publisher's server for a set. null: nobody is signed in.
  *
  * @example
  * const provide: ProvideOption = async ({ signal }) => {
@@ -24,7 +24,7 @@ export interface ProvideRequest {
  *   return response.status === 204 ? null : response.json();
  * };
  */
-export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
+export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null>;
 
 /** Options of `createSession`. Only `baseUrl` is required. */
 export interface SessionOptions {
@@ -44,8 +44,7 @@ export interface SessionOptions {
    */
   user?: string | null | undefined;
   /**
-   * Asks the publisher's server for a set, in the forms that `setTokens` accepts. null, undefined or a 204 response: nobody is
-   * signed in.
+   * Asks the publisher's server for a set, in the forms that `setTokens` accepts. null or a 204 response: nobody is signed in.
    */
   provide?: ProvideOption | undefined;
   /**

@@ -139,6 +139,7 @@ describe('a failure of `provide`', () => {
       '{}',
       'token set: expected object, got a string: use JSON.parse, or response.json() for response.text()',
     ],
+    ['nothing', undefined, 'returned undefined: return the set, or null if nobody is signed in'],
     ['a failure of tokenHandler', { status: 'error' }, 'status: expected success or optout, got "error"'],
   ])('%s is no token set, and the console says so', async (_, answer, fault) => {
     const message = `provide: ${fault}`;
@@ -146,6 +147,16 @@ describe('a failure of `provide`', () => {
     expect(error).toMatchObject({ code: 'invalid_token_set', message });
     expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#invalid_token_set)`]]);
   });
+});
+
+test('an invalid set that the page supplies without waiting: the console says so', async () => {
+  const { session } = fixture.open();
+  void session.setTokens('text' as never);
+  await fixture.settle();
+  const message =
+    'setTokens: token set: expected object, got a string: use JSON.parse, or response.json() for response.text()';
+  expect(session.state.lastError).toMatchObject({ code: 'invalid_token_set', message });
+  expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#invalid_token_set)`]]);
 });
 
 describe('a warning about a failure', () => {

@@ -42,7 +42,6 @@ describe('`provide`', () => {
 
   test.each<[string, () => unknown]>([
     ['null', () => null],
-    ['undefined', () => undefined],
     ['a 204 response', () => new Response(null, { status: 204 })],
   ])(
     'resolves with %s if nobody is signed in: one `needsTokens` is emitted, and it is not called again',
@@ -127,6 +126,7 @@ describe('`provide`', () => {
     ],
     ['rejects with undefined', 'provide_failed', () => Promise.reject()],
     ['never answers', 'timeout', () => new Promise(() => {})],
+    ['resolves with undefined', 'invalid_token_set', async () => undefined as never],
     ['resolves with a string', 'invalid_token_set', async () => 'text' as never],
     ['resolves with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' }) as never],
     ['resolves with a Response object', 'invalid_token_set', async () => new Response('{}') as never],

@@ -54,7 +54,7 @@ describe('setTokens()', () => {
     ['a success without a body', { status: 'success' }],
     ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
     ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
-  ])('of %s rejects with `invalid_token_set` and changes nothing', async (_, answer) => {
+  ])('of %s rejects with `invalid_token_set` and changes nothing but `state.lastError`', async (_, answer) => {
     const fixture = createFixture();
     const { session, store, events } = fixture.openStored();
     await session.ready;
@@ -65,7 +65,7 @@ describe('setTokens()', () => {
       code: 'invalid_token_set',
     });
     await fixture.settle();
-    expect(session.state).toBe(state);
+    expect(session.state).toEqual({ ...state, lastError: expect.objectContaining({ code: 'invalid_token_set' }) });
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1, START));
     expect(names(events)).toEqual(['token load']);

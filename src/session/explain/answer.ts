@@ -6,6 +6,11 @@ import { type Answer, parseAnswer } from '../../token/token-set.ts';
 /** Return the parser for one of the ways to supply a set; its errors name that way. */
 export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unknown) => Answer {
   return (input) => {
+    if (way === 'provide' && input === undefined)
+      throw new TokenError(
+        'invalid_token_set',
+        'provide: returned undefined: return the set, or null if nobody is signed in',
+      );
     try {
       return parseAnswer(input);
     } catch (error) {

@@ -33,7 +33,7 @@ function missingReason({ record, at, state: { next } }: Decision, page: PageStat
   if (!record.set && record.changedAt && !record.user)
     return 'Nobody is signed in: the user has logged out. After sign-in, call signIn or setTokens.';
   if (page.provideResult === 'nobody')
-    return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.';
+    return 'Nobody is signed in: provide returned null or a 204. After sign-in, call signIn or setTokens.';
   if (!record.set && !page.canProvide) return `${what}, and no option provide: call setTokens, or pass the option.`;
   if (!page.canRefresh) return `${what}; with refresh: 'off', the host supplies the next one with setTokens.`;
   if (reason === 'in_progress') return `${what}; an attempt (${action}) is in progress.`;
