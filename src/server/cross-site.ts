@@ -7,23 +7,30 @@
 import { escapeControls, kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
+/** Write the origin of an address as browsers do. `URL.origin` is `null` for the schemes of apps, such as `capacitor://localhost`. */
+function originOf(address: string): string | undefined {
+  try {
+    const { protocol, host } = new URL(address);
+    return host && `${protocol}//${host}`;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Check a list of origins and return them as a set.
  *
- * @throws {TypeError} if one is not written as browsers write it: `scheme://host[:port]`.
+ * @throws {TypeError} if one is not written as browsers write it: `scheme://host[:port]`. `null` and `file://` have no host: any
+ *   sandboxed frame sends the one, and any local file may send the other.
  */
 export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   if (!Array.isArray(origins)) throw new TypeError(expectedGot('origins', 'array', kindOf(origins)));
   for (const origin of origins) {
-    let normalized: string | undefined;
-    try {
-      normalized = new URL(origin).origin;
-    } catch {}
     // `origin` is also undefined if an environment variable is not set.
     // A browser sends no asterisk, so a pattern would match no page.
-    if (normalized === undefined || normalized !== origin || origin.includes('*')) {
+    if (typeof origin !== 'string' || originOf(origin) !== origin || origin.includes('*')) {
       const got = typeof origin === 'string' ? `'${origin}'` : kindOf(origin);
-      throw new TypeError(expectedGot('origins', "each as 'https://host', without a path", got));
+      throw new TypeError(expectedGot('origins', "each as 'scheme://host', without a path", got));
     }
   }
   return new Set(origins);

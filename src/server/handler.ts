@@ -31,8 +31,8 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
    */
   readonly user: (request: Request, ...context: Context) => Dii | null | undefined | Promise<Dii | null | undefined>;
   /**
-   * Other origins whose pages may call the handler, for example `https://www.publisher.example`. List every other origin of your
-   * pages, and the handler's own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
+   * Other origins whose pages may call the handler, for example `https://www.publisher.example`, or `capacitor://localhost` for
+   * pages in an app. They are compared as text. List every other origin of your pages, and the handler's own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
    * origins may read the response (CORS, with credentials). Default: none.
    */
   readonly origins?: readonly string[] | undefined;

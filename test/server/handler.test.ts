@@ -164,12 +164,18 @@ describe('callers', () => {
     expect(seen.length).toBe(status === 200 ? 1 : 0);
   });
 
-  test('a configured origin may call from anywhere and read the answer', async () => {
-    const { post } = handlerOf(success, { origins: ['https://app.publisher.example'] });
-    const headers = { origin: 'https://app.publisher.example', 'sec-fetch-site': 'same-site' };
-    const response = await post(headers, INSIDE);
+  test.each([
+    ['https://app.publisher.example', 'same-site'],
+    ['capacitor://localhost', 'cross-site'],
+    ['ionic://localhost', 'cross-site'],
+    ['tauri://localhost', 'cross-site'],
+    ['app://bundle', 'cross-site'],
+    ['http://localhost:8100', 'cross-site'],
+  ])('the configured origin %s may call from anywhere and read the answer', async (origin, site) => {
+    const { post } = handlerOf(success, { origins: ['https://www.other.example', origin] });
+    const response = await post({ origin, 'sec-fetch-site': site }, INSIDE);
     expect(response.status).toBe(200);
-    expect(response.headers.get('access-control-allow-origin')).toBe('https://app.publisher.example');
+    expect(response.headers.get('access-control-allow-origin')).toBe(origin);
     expect(response.headers.get('access-control-allow-credentials')).toBe('true');
     expect(response.headers.get('vary')).toBe('origin');
   });
@@ -401,20 +407,33 @@ describe('wrong options are TypeErrors', () => {
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],
     [
       { client, user: () => null, origins: ['https://a.example/'] },
-      "origins: expected each as 'https://host', without a path, got 'https://a.example/'",
+      "origins: expected each as 'scheme://host', without a path, got 'https://a.example/'",
     ],
-    [{ client, user: () => null, origins: ['*'] }, "origins: expected each as 'https://host', without a path, got '*'"],
+    [
+      { client, user: () => null, origins: ['*'] },
+      "origins: expected each as 'scheme://host', without a path, got '*'",
+    ],
     [
       { client, user: () => null, origins: ['https://*.a.example'] },
-      "origins: expected each as 'https://host', without a path, got 'https://*.a.example'",
+      "origins: expected each as 'scheme://host', without a path, got 'https://*.a.example'",
     ],
-    [
-      { client, user: () => null, origins: ['null'] },
-      "origins: expected each as 'https://host', without a path, got 'null'",
-    ],
+    ...[
+      'null',
+      'file://',
+      'capacitor:localhost',
+      'capacitor://localhost/',
+      'capacitor://user@localhost',
+      'Capacitor://localhost',
+      'https://a.example:443',
+      'data:text/html,',
+      'www.publisher.example',
+    ].map((origin): [object, string] => [
+      { client, user: () => null, origins: [origin] },
+      `origins: expected each as 'scheme://host', without a path, got '${origin}'`,
+    ]),
     [
       { client, user: () => null, origins: [undefined] },
-      "origins: expected each as 'https://host', without a path, got undefined",
+      "origins: expected each as 'scheme://host', without a path, got undefined",
     ],
     [{ client, user: () => null, timeoutMs: 0 }, 'timeoutMs: expected a whole number from 1 to 2147483647, got 0'],
     [
