@@ -162,11 +162,14 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
   /**
    * Accept messages that come through the host's object (no source, no origin), from the page's own window, or from the webview
    * (neither). A message from a frame has its window as source or, once that is gone, an origin.
+   *
+   * React Native dispatches messages on the window on iOS, but on the document on Android, where they do not bubble: the window
+   * hears both as they are captured.
    */
   const hear: Listener = ({ source, origin, data }) => {
     if (source === window || (!source && !origin)) void accept(data);
   };
-  addEventListener('message', hear);
+  addEventListener('message', hear, true);
 
   return {
     send,
@@ -175,7 +178,7 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
     isClosed: () => isClosed,
     close: () => {
       isClosed = true;
-      removeEventListener('message', hear);
+      removeEventListener('message', hear, true);
       for (const end of pending.values()) end();
       host?.leave();
     },

@@ -1,0 +1,37 @@
+/** `androidx.webkit`, whose pages are reached through the rig. */
+package androidx.webkit
+
+import android.net.Uri
+import android.webkit.WebView
+
+object WebViewFeature {
+  const val WEB_MESSAGE_LISTENER = "WEB_MESSAGE_LISTENER"
+
+  fun isFeatureSupported(name: String) = name == WEB_MESSAGE_LISTENER
+}
+
+class WebMessageCompat(val data: String?)
+
+abstract class JavaScriptReplyProxy {
+  abstract fun postMessage(message: String)
+}
+
+object WebViewCompat {
+  fun interface WebMessageListener {
+    fun onPostMessage(
+      view: WebView,
+      message: WebMessageCompat,
+      sourceOrigin: Uri,
+      isMainFrame: Boolean,
+      replyProxy: JavaScriptReplyProxy,
+    )
+  }
+
+  class Added(val name: String, val origins: Set<String>, val listener: WebMessageListener)
+
+  val added = mutableMapOf<WebView, Added>()
+
+  fun addWebMessageListener(view: WebView, name: String, origins: Set<String>, listener: WebMessageListener) {
+    added[view] = Added(name, origins, listener)
+  }
+}
