@@ -85,6 +85,8 @@ export default defineConfig({
       project('page', page, {
         pool: 'threads',
         environment: 'happy-dom',
+        // The files of hosts/ import the package by its name.
+        alias: { 'tessera-id/token': `${import.meta.dirname}/src/token/index.ts` },
         setupFiles: ['fake-indexeddb/auto', 'test/support/own-channels.ts'],
       }),
       project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),

@@ -125,4 +125,7 @@ test('messages of frames are ignored, even after the frame is removed', async ()
   // The page itself, as an app that runs a script in it, is heard.
   await page.evaluate((text) => window.postMessage(text, '/'), order);
   await page.waitForFunction('cleared === 1');
+  // An app that dispatches an event on the document, as React Native does on Android, too.
+  await page.evaluate((data) => document.dispatchEvent(new MessageEvent('message', { data })), order);
+  await page.waitForFunction('cleared === 2');
 });

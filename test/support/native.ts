@@ -5,7 +5,14 @@
 
 import type { Message } from '../../src/page/webview.ts';
 
-export const KINDS = ['React Native', 'WKWebView', 'WKWebView with reply', 'Android', 'Capacitor'] as const;
+export const KINDS = [
+  'React Native',
+  'React Native on Android',
+  'WKWebView',
+  'WKWebView with reply',
+  'Android',
+  'Capacitor',
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** The name of the hosts' channel in these tests. */
@@ -49,6 +56,11 @@ export const createHost = (kind: Kind, answer: (message: Message) => object | un
 
   const arrive: Record<Kind, () => void> = {
     'React Native': () => put('ReactNativeWebView', { postMessage: reply }),
+    'React Native on Android': () => {
+      // `postMessage` of its WebView: the event does not bubble.
+      toPage = (data) => document.dispatchEvent(new MessageEvent('message', { data }));
+      put('ReactNativeWebView', { postMessage: reply });
+    },
     WKWebView: () => put('webkit', { messageHandlers: { [CHANNEL]: { postMessage: reply } } }),
     'WKWebView with reply': () =>
       put('webkit', { messageHandlers: { [CHANNEL]: { postMessage: async (text: unknown) => take(text) } } }),

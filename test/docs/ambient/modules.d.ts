@@ -15,3 +15,7 @@ declare module '*/ads' {
 declare module '*/adapters' {
   export function Adapters(): import('react').ReactNode;
 }
+
+declare module '*/tessera-host' {
+  export const createTesseraHost: typeof import('../../../hosts/react-native/tessera-host').createTesseraHost;
+}

@@ -70,5 +70,7 @@ declare global {
     readonly nativeEvent: { readonly data: string; readonly url: string };
   }
   const uri: string;
+  const storage: { read(): Promise<string | null>; write(text: string): Promise<void> };
+  function tokensOfTheUser(): Promise<WireAnswer>;
   const useRef: typeof import('react').useRef;
 }
