@@ -33,6 +33,7 @@ const built = [
   'test/file-names.test.ts',
   'test/consumers.test.ts',
   'test/examples.test.ts',
+  'test/hosts/*.test.ts',
   'test/testing/runners.test.ts',
   'test/docs/{site,start}.test.ts',
 ];

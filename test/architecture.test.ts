@@ -29,7 +29,7 @@ const INSTALLED_ON_FIRST_USE = [
   'demo/prebid',
   'docs/.vitepress',
   'test/consumers',
-  'test/hosts/android',
+  'test/hosts',
 ];
 
 /** The one folder that documents name and a clone does not have. */

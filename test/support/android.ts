@@ -17,7 +17,7 @@ import { areAllRequired } from './engine.ts';
 import { firstThatRuns } from './files.ts';
 
 const RIG = 'test/hosts/android';
-const KOTLIN = `${root}${RIG}/node_modules/kotlin-compiler`;
+const KOTLIN = `${root}test/hosts/node_modules/kotlin-compiler`;
 /** `org.json` of Android 10, in Debian's package libandroid-json-java. */
 const JSON_JAR = '/usr/share/java/com.android.json.jar';
 
@@ -50,11 +50,11 @@ ${blocks
 
 /** Compile the app, and the Kotlin of the documentation; returns the folder of the classes. An unchanged app is compiled once. */
 export const compileApp = async (): Promise<string> => {
-  await install(RIG);
+  await install('test/hosts');
   const stubs = (await readdir(root + RIG)).filter((name) => name.endsWith('.kt')).map((name) => `${RIG}/${name}`);
   const files = ['hosts/android/TesseraHost.kt', ...stubs].map((name) => root + name);
   const hash = createHash('sha256')
-    .update(await readFile(`${root}${RIG}/package-lock.json`))
+    .update(await readFile(`${root}test/hosts/package-lock.json`))
     .update(documented);
   for (const file of files) hash.update(await readFile(file));
   const folder = `${root}test-output/android/${hash.digest('hex').slice(0, 16)}`;
