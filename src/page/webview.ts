@@ -9,6 +9,7 @@ import type { Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
 import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
+import { warningsOf } from './webview/warnings.ts';
 
 export type { Message } from './webview/host-channel.ts';
 
@@ -115,6 +116,7 @@ function createSetRequests(
     // No set means that nobody is signed in.
     const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
     const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(logins.gen).refused(answer, error, logins.gen());
     // If it was rejected, for example because there is no consent, the next event asks again at once.
     if (error) current.at = -ASK_AGAIN_MS;
     else if (answer.body) current.set = set;
@@ -220,9 +222,12 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
     session.on('expired', askHost),
     stopAsking,
   ];
+  const ready = greet();
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') void ready.then(() => warningsOf(logins.gen).greeted(options));
   return {
-    ready: greet(),
+    ready,
     disconnect: () => {
+      if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(logins.gen).close();
       for (const unsubscribe of unsubscribes) unsubscribe();
       close();
     },

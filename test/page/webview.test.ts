@@ -1,6 +1,9 @@
 /** A page inside a native app: a real session and a real operator; the native side is simulated. */
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describeEntry } from '../../src/page/inspector/text.ts';
+import { watchSession } from '../../src/page/inspector/watch.ts';
+import { inspect } from '../../src/page/inspector.ts';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals, watchRejections } from '../session/fixtures.ts';
@@ -645,4 +648,148 @@ test('the option channel names the host’s object', async () => {
   const link = connect(session, { channel: 'myApp' });
   expect(await link.ready).toBe(true);
   Reflect.deleteProperty(window, 'myApp');
+});
+
+describe('the development build explains, once for each mistake of the app,', () => {
+  let warn: ReturnType<typeof vi.fn>;
+  beforeEach(() => {
+    warn = vi.spyOn(console, 'warn').mockImplementation(() => {}) as never;
+  });
+  afterEach(() => vi.restoreAllMocks());
+  const said = () => warn.mock.calls.map(([text]) => text);
+  const post = async (data: unknown) => {
+    for (const _ of [1, 2]) {
+      postHere(data);
+      await fixture.settle();
+    }
+  };
+  const message = (more: object) => JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 0, ...more });
+
+  test.each<[string, unknown, string]>([
+    [
+      'an object instead of text',
+      { v: 1, ns: 'tessera', kind: 'evt', type: 'clear', gen: 1 },
+      'message: expected string, got object: send JSON text, such as JSON.stringify returns',
+    ],
+    [
+      'text that is no JSON',
+      "{'ns': 'tessera'}",
+      'message: expected JSON, got text that does not parse: send JSON text, such as JSON.stringify returns',
+    ],
+    [
+      'JSON that is encoded twice',
+      JSON.stringify(message({})),
+      'message: expected the JSON of an object, got it encoded twice',
+    ],
+    ['another version', message({ v: 2 }), 'v: expected 1, got 2'],
+    [
+      'an unknown kind',
+      message({ kind: 'event', gen: 4, type: 'get' }),
+      'kind: expected one of req, res, evt, got "event"',
+    ],
+    [
+      'an unknown type',
+      message({ type: 'token', gen: 4 }),
+      'type: expected one of hello, get, set, clear, got "token"',
+    ],
+    [
+      'a response with the id of no request',
+      message({ kind: 'res', id: '7' }),
+      'id of a response: expected that of a request, got "7": repeat the id of the request',
+    ],
+    [
+      'a late gen',
+      message({ type: 'clear', gen: 3 }),
+      'clear: gen: expected 4 or more, got 3: increment it on every sign-in and logout of the app, and adopt a higher one from the page',
+    ],
+    [
+      'a result of the server client',
+      message({ gen: 4, body: { status: 'success', tokens: { advertisingToken: 'secret' } } }),
+      'set: expected a generate response, got a result of createClient: send answerOf(result)',
+    ],
+    [
+      'a set without a member',
+      message({ gen: 4, body: { advertising_token: 'secret' } }),
+      'set: refresh_token: expected string, got undefined',
+    ],
+  ])('%s', async (_, data, text) => {
+    const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
+    host.arrive();
+    await connect(fixture.open().session).ready;
+    await post(data);
+    expect(said()).toEqual([`[tessera] connectWebview: ${text}`]);
+  });
+
+  test('a message before hello', async () => {
+    connect(fixture.open().session);
+    await post(message({ type: 'clear', gen: 1 }));
+    expect(said()).toEqual([
+      '[tessera] connectWebview: clear: expected after hello: respond to the hello of the page first, or send one',
+    ]);
+  });
+
+  test('that there is no app, or that it does not respond', async () => {
+    const { session } = fixture.open();
+    const first = connect(session, { timeoutMs: 500, channel: 'myApp' });
+    await vi.advanceTimersByTimeAsync(1000);
+    first.disconnect();
+    createHost('Android').arrive();
+    connect(session, { timeoutMs: 500 });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(said()).toEqual([
+      '[tessera] connectWebview: no app around this page: expected ReactNativeWebView, webkit.messageHandlers.myApp, window.myApp or Capacitor.Plugins.myApp, got none within 500 ms. The page works on its own',
+      '[tessera] connectWebview: the app has not responded to hello within 500 ms: send a res with the same id',
+    ]);
+  });
+
+  test('nothing else: not the messages of other scripts, a repeated answer or a refusal of consent', async () => {
+    const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
+    host.arrive();
+    const { session } = fixture.open({ consent: () => false });
+    await connect(session).ready;
+    for (const data of ['text', '{', '{}', 7, null, { ns: 'other' }, 'tessera', '"tessera"'.slice(1)]) await post(data);
+    await post(message({ kind: 'res', type: 'hello', id: host.received[0]!.id }));
+    await post(message({ gen: 4, body: (await userOf('user')) as object }));
+    expect(said()).toEqual([]);
+  });
+});
+
+test('the Inspector lists the messages without their bodies, and repeated ones once', async () => {
+  const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
+  const { session } = fixture.open();
+  const { report, stop } = inspect(session);
+  const watched = watchSession(session, Date.now, () => {});
+  const link = connect(session);
+  await vi.advanceTimersByTimeAsync(600);
+  host.arrive();
+  await vi.advanceTimersByTimeAsync(250);
+  await link.ready;
+  const answer = await userOf('user');
+  host.say({ type: 'set', gen: 3, body: answer });
+  host.say({ type: 'set', gen: 5, body: answer });
+  await fixture.settle();
+  // Other scripts can dispatch the event too.
+  window.dispatchEvent(
+    new CustomEvent('tessera:message', { detail: { from: 'app', type: 'a secret', error: 'A secret' } }),
+  );
+  window.dispatchEvent(new CustomEvent('tessera:message'));
+  const messages = report().events.flatMap(({ event, detail }) => (event === 'webview' ? [detail] : []));
+  expect(messages).toEqual([
+    'page: req hello gen 0',
+    'app: res hello gen 4',
+    'page: evt changed gen 4',
+    'app: evt set gen 3',
+    'app: evt set gen 5',
+    'page: evt changed gen 5',
+    'app: undefined other gen NaN',
+    'undefined: undefined other gen NaN',
+  ]);
+  const marks = watched
+    .log()
+    .entries.flatMap((entry) => (entry.kind === 'mark' && entry.name === 'webview' ? [entry] : []));
+  expect(marks.map(({ detail }) => detail)).toEqual(messages);
+  expect(describeEntry(marks[0]!)).toBe('Message: page: req hello gen 0');
+  expect(JSON.stringify([report(), watched.log()])).not.toContain(wireTokenOf(answer));
+  stop();
+  watched.stop();
 });

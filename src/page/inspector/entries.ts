@@ -78,7 +78,8 @@ export type MarkName =
   | 'needs_tokens'
   | 'expired'
   | 'storage'
-  | 'clock';
+  | 'clock'
+  | 'webview';
 
 export type Entry = Generation | Attempt | Wait | Outage | Mark;
 
@@ -137,4 +138,5 @@ export const MARKS: Readonly<Record<MarkName, string>> = {
   expired: 'Expired',
   storage: 'Storage',
   clock: 'Clock offset',
+  webview: 'Message',
 };

@@ -6,14 +6,14 @@
 import type { EventName, NextStep, Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';
 import { failureText } from './recorder.ts';
-import { listenToAll } from './watch.ts';
+import { listenToAll, listenToApp } from './watch.ts';
 
-/** An event of the session, or a change of its phase. */
+/** An event of the session, a change of its phase, or a message between the page and the app around it. */
 export interface InspectedEvent {
   /** Time since the event, ms. */
   readonly msAgo: number;
-  readonly event: EventName | 'phase';
-  /** Cause, reason, error code, kind of token, or the phase that began. */
+  readonly event: EventName | 'phase' | 'webview';
+  /** Cause, reason, error code, kind of token, the phase that began, or the message without its body: `app: evt set gen 3`. */
   readonly detail: string;
 }
 
@@ -107,6 +107,7 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
   let phase = session.state.phase;
   const unsubscribes = [
     listenToAll(session, record),
+    listenToApp((detail) => record('webview', detail)),
     session.subscribe(() => {
       if (phase !== session.state.phase) record('phase', (phase = session.state.phase));
     }),

@@ -1,12 +1,15 @@
 /** The lane of one tab: its attempts, waits, outages and user actions, as shapes. Pure. */
 
-import { type Attempt, type Lane, MARKS, type Wait } from './entries.ts';
+import { type Attempt, type Lane, MARKS, type MarkName, type Wait } from './entries.ts';
 import { HEAD, LANE, nameOf, type Scale, type Shape, widthOf } from './shapes.ts';
 
 type Label = readonly [name: string, at: number, text: string];
 
 /** The names of labels in the order in which they are placed: user actions, failures, the rest; the newest first within each. */
 const PRIORITIES = ['label strong', 'label bad', 'label'];
+
+/** Marks that are only in the list. */
+const UNDRAWN: readonly MarkName[] = ['storage', 'clock', 'webview'];
 
 /** Place labels on one line, centred at their instants; omit those that would overlap. */
 function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
@@ -46,7 +49,7 @@ export function laneShapes(lane: Lane, index: number, top: number, x: Scale, now
       });
     if (entry.kind === 'wait') shapes.push(...waitShapes(entry, middle, x, now, labels));
     if (entry.kind === 'attempt') symbols.push(...attemptShapes(entry, middle, x, now, labels));
-    if (entry.kind === 'mark' && entry.name !== 'storage' && entry.name !== 'clock') {
+    if (entry.kind === 'mark' && !UNDRAWN.includes(entry.name)) {
       const left = x(entry.at);
       symbols.push({
         type: 'path',

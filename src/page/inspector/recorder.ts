@@ -15,7 +15,9 @@ export interface Seen extends Omit<SessionState, 'lastError' | 'generation'> {
 
 export type Observation =
   | { readonly type: 'state'; readonly at: number; readonly state: Seen }
-  | { readonly type: 'event'; readonly at: number; readonly event: EventName; readonly detail: string };
+  | { readonly type: 'event'; readonly at: number; readonly event: EventName; readonly detail: string }
+  /** A message between the page and the app around it. */
+  | { readonly type: 'webview'; readonly at: number; readonly detail: string };
 
 /** What has been recorded. */
 export interface Log {
@@ -42,7 +44,9 @@ export function observe(log: Log, observation: Observation): Log {
   const next =
     observation.type === 'state'
       ? observeState(log, observation.at, observation.state)
-      : observeEvent(log, observation);
+      : observation.type === 'event'
+        ? observeEvent(log, observation)
+        : observeMessage(log, observation.at, observation.detail);
   return next.entries.length > KEEP ? { ...next, entries: next.entries.slice(-KEEP) } : next;
 }
 
@@ -166,6 +170,14 @@ function observeWait(log: Log, at: number, { next: step }: Seen): Log {
     : change(log, open, { until: at });
   if (!isWaiting) return next;
   return add<Wait>(next, 'wait', { at, action: step.action, reason: step.reason, plannedAt: step.at });
+}
+
+/** A request is repeated until it is answered. */
+function observeMessage(log: Log, at: number, detail: string): Log {
+  const last = log.entries.at(-1);
+  return last?.kind === 'mark' && last.name === 'webview' && last.detail === detail
+    ? log
+    : mark(log, at, 'webview', detail);
 }
 
 function observeEvent(log: Log, { at, event, detail }: Observation & { type: 'event' }): Log {

@@ -22,6 +22,29 @@ export function listenToAll(session: Session, listener: (event: EventName, detai
   };
 }
 
+const WORDS = {
+  from: ['page', 'app'],
+  kind: ['req', 'res', 'evt'],
+  type: ['hello', 'get', 'changed', 'set', 'clear'],
+};
+
+/**
+ * Listen to the messages between a page and the app around it, of which `tessera-id/webview` tells without their bodies: `app: evt set
+ * gen 3`. Any script can dispatch the event, so only known words are passed on. Returns the unsubscribe function.
+ */
+export function listenToApp(listener: (detail: string) => void): () => void {
+  const hear = ({ detail }: Event & { readonly detail?: unknown }) => {
+    const members = Object(detail) as Record<string, unknown>;
+    const [from, kind, type] = Object.entries(WORDS).map(([name, words]) =>
+      words.find((word) => word === members[name]),
+    );
+    const error = /^[a-z_]{1,20}$/.exec(`${members['error'] ?? ''}`)?.[0];
+    listener(`${from}: ${kind} ${type ?? 'other'} gen ${Number(members['gen'])}${error ? ` ${error}` : ''}`);
+  };
+  globalThis.addEventListener?.('tessera:message', hear);
+  return () => globalThis.removeEventListener?.('tessera:message', hear);
+}
+
 /**
  * Record a session.
  *
@@ -51,7 +74,11 @@ export function watchSession(session: Session, now: () => number, onChange: (log
     log = observe(log, { type: 'event', at: now(), event, detail });
     onChange(log);
   };
-  const unsubscribes = [listenToAll(session, onEvent), session.subscribe(look)];
+  const onMessage = (detail: string) => {
+    log = observe(log, { type: 'webview', at: now(), detail });
+    onChange(log);
+  };
+  const unsubscribes = [listenToAll(session, onEvent), session.subscribe(look), listenToApp(onMessage)];
   look();
 
   return {

@@ -6,6 +6,8 @@
  * from React Native, WebKit, Android or Capacitor.
  */
 
+import { warningsOf } from './warnings.ts';
+
 /** The envelope. The receiver ignores unknown members. */
 export interface Message {
   /** Version: 1. Others are rejected. */
@@ -91,6 +93,11 @@ function parseMessage(text: unknown): Message | undefined {
   }
 }
 
+/** Tell the Inspector of a message, without its body. */
+function note(from: string, { kind, type, gen, error }: Message): void {
+  dispatchEvent(new CustomEvent('tessera:message', { detail: { from, kind, type, gen, error } }));
+}
+
 /** Keep requests until they are answered, and repeat them until they have waited for `timeoutMs`. */
 function createRequests(timeoutMs: number, send: (type: string, id: string) => void) {
   const pending = new Map<string, (answer?: Message) => void>();
@@ -99,7 +106,7 @@ function createRequests(timeoutMs: number, send: (type: string, id: string) => v
     /** Resolves with the response; with undefined if there is none in time, or an error. */
     request: (type: string) =>
       new Promise<Message | undefined>((resolve) => {
-        const id = Math.random().toString();
+        const id = `${Math.random()}`;
         let leftMs = timeoutMs;
         const end = (answer?: Message) => {
           clearInterval(timer);
@@ -135,12 +142,15 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
   let isClosed = false;
   let host: Host | undefined;
 
-  const send = async (kind: Message['kind'], type: string, more: Partial<Message> = {}) => {
+  const send = async (kind: Message['kind'], type: string, more?: Partial<Message>) => {
     if (isClosed) return;
     try {
       host ??= findHost(name, hear);
+      const { post } = host!;
       const message = { v: 1, ns: 'tessera', kind, type, gen: gen(), ...more } satisfies Message;
-      const reply = await host!.post(JSON.stringify(message));
+      if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(gen).sent(message);
+      note('page', message);
+      const reply = await post(JSON.stringify(message));
       // A WKWebView handler with reply and a Capacitor plugin answer in place.
       void accept((reply as { data?: unknown } | undefined)?.data ?? reply);
     } catch {} // there is no host yet, or no host any more
@@ -148,14 +158,17 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
   const { request, pending } = createRequests(timeoutMs, (type, id) => void send('req', type, { id }));
 
   const accept = async (text: unknown) => {
-    const message = isClosed ? undefined : parseMessage(text);
-    if (!message) return;
-    const { kind, id, type, v } = message;
+    const message = parseMessage(text);
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined' && !isClosed) warningsOf(gen).heard(text, message);
+    if (isClosed || !message) return;
+    note('app', message);
+    const { v, kind, type, id } = message;
     if (kind === 'res' && v === 1) {
       pending.get(id!)?.(message);
       return;
     }
     const result = v === 1 ? await receive(message) : { error: 'version' };
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(gen).refused(message, result.error, gen());
     if (kind === 'req') void send('res', type, { id, ...result });
   };
 
@@ -167,7 +180,7 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
    * hears both as they are captured.
    */
   const hear: Listener = ({ source, origin, data }) => {
-    if (source === window || (!source && !origin)) void accept(data);
+    if (source === window || !(source || origin)) void accept(data);
   };
   addEventListener('message', hear, true);
 
@@ -179,7 +192,7 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
     close: () => {
       isClosed = true;
       removeEventListener('message', hear, true);
-      for (const end of pending.values()) end();
+      pending.forEach((end) => void end());
       host?.leave();
     },
   };

@@ -1,0 +1,135 @@
+/**
+ * Warnings of the development build about a host: each kind of mistake once, with the remedy. Without them, a wrong message has no
+ * effect and causes no error. They quote no body.
+ */
+
+import { kindOf } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
+import { parseAnswer } from '../../token/token-set.ts';
+
+/** The members of a message that are looked at. */
+interface Envelope {
+  readonly v: unknown;
+  readonly kind: string;
+  readonly type: string;
+  readonly id?: string | undefined;
+  readonly gen: number;
+  readonly body?: unknown;
+}
+
+const KINDS = ['req', 'res', 'evt'];
+/** What a host may send that is not a response. */
+const TYPES = ['hello', 'get', 'set', 'clear'];
+
+/** The longest text of a host that is quoted. */
+const MAX_QUOTED = 40;
+
+function quoted(value: unknown): string {
+  return JSON.stringify(`${value}`.slice(0, MAX_QUOTED));
+}
+
+/** Describe data that is not a message although it seems to be meant as one; undefined for other data. */
+function unparsedFault(data: unknown): string | undefined {
+  const remedy = 'send JSON text, such as JSON.stringify returns';
+  if (typeof data === 'object' && (data as { ns?: unknown } | null)?.ns === 'tessera')
+    return `${expectedGot('message', 'string', kindOf(data))}: ${remedy}`;
+  if (typeof data !== 'string' || !data.includes('tessera')) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(data);
+    return typeof parsed === 'string' ? 'message: expected the JSON of an object, got it encoded twice' : undefined;
+  } catch {
+    return data.startsWith('{') ? `message: expected JSON, got text that does not parse: ${remedy}` : undefined;
+  }
+}
+
+/** What is wrong with the envelope of a message: the member, and the fault. */
+function envelopeFault({ v, kind, type, id }: Envelope, asked: ReadonlySet<string | undefined>): string[] | undefined {
+  if (v !== 1) return ['v', expectedGot('v', '1', v)];
+  if (!KINDS.includes(kind)) return ['kind', expectedGot('kind', `one of ${KINDS.join(', ')}`, quoted(kind))];
+  if (kind === 'res')
+    return asked.has(id)
+      ? undefined
+      : ['id', `${expectedGot('id of a response', 'that of a request', quoted(id))}: repeat the id of the request`];
+  return TYPES.includes(type) ? undefined : ['type', expectedGot('type', `one of ${TYPES.join(', ')}`, quoted(type))];
+}
+
+function createHostWarnings() {
+  const given = new Set<string>();
+  /** The ids of requests that were sent. */
+  const asked = new Set<string | undefined>();
+  let isGreeted = false;
+  let isClosed = false;
+  const warn = (kind: string, what: string) => {
+    if (!given.has(kind)) console.warn(`[tessera] connectWebview: ${what}`);
+    given.add(kind);
+  };
+
+  return {
+    /** A message is sent to the host. */
+    sent: ({ kind, id }: Envelope) => {
+      if (kind === 'req') asked.add(id);
+    },
+    /** Something has arrived; `message` is undefined if it is none. */
+    heard: (data: unknown, message: Envelope | undefined) => {
+      if (!message) {
+        const fault = unparsedFault(data);
+        if (fault) warn('text', fault);
+        return;
+      }
+      isGreeted ||= message.type === 'hello';
+      const [member, fault] = envelopeFault(message, asked) ?? [];
+      if (member && fault) warn(member, fault);
+    },
+    /** The page has refused a message, if there is an `error`; `own` is the number of sign-ins and logouts that it knows of. */
+    refused: ({ type, gen, body }: Envelope, error: string | undefined, own: number) => {
+      if (error === 'invalid_token_set') warn('set', setFault(body));
+      if (error !== 'late') return;
+      if (isGreeted && gen < own)
+        warn(
+          'gen',
+          `${expectedGot(`${type}: gen`, `${own} or more`, gen)}: increment it on every sign-in and logout of the app, and adopt a higher one from the page`,
+        );
+      else warn('hello', `${type}: expected after hello: respond to the hello of the page first, or send one`);
+    },
+    /** The page has waited for the response to `hello`. */
+    greeted: ({
+      channel = 'tesseraHost',
+      timeoutMs = 3_000,
+    }: {
+      channel?: string | undefined;
+      timeoutMs?: number | undefined;
+    }) => {
+      if (isGreeted || isClosed) return;
+      warn(
+        'alone',
+        asked.size
+          ? `the app has not responded to hello within ${timeoutMs} ms: send a res with the same id`
+          : `no app around this page: expected ReactNativeWebView, webkit.messageHandlers.${channel}, window.${channel} or Capacitor.Plugins.${channel}, got none within ${timeoutMs} ms. The page works on its own`,
+      );
+    },
+    close: () => {
+      isClosed = true;
+    },
+  };
+}
+
+/** What is wrong with the body of a `set`, of which no value is quoted. */
+function setFault(body: unknown): string {
+  if ((body as { tokens?: unknown } | null)?.tokens)
+    return 'set: expected a generate response, got a result of createClient: send answerOf(result)';
+  try {
+    parseAnswer(body);
+    return 'set: expected a generate response';
+  } catch (error) {
+    return `set: ${(error as Error).message}`;
+  }
+}
+
+const connections = new WeakMap<object, ReturnType<typeof createHostWarnings>>();
+
+/** Return the warnings of a connection, which its function `gen` identifies. */
+export function warningsOf(gen: object): ReturnType<typeof createHostWarnings> {
+  const found = connections.get(gen) ?? createHostWarnings();
+  connections.set(gen, found);
+  return found;
+}
