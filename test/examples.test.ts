@@ -21,7 +21,7 @@ import { openProfile } from './support/browser.ts';
 import { ruleAgainst } from './support/filter-rules.ts';
 import { consumers, installPacked, run, type User } from './support/packed.ts';
 
-const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid'];
+const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid', 'capacitor'];
 
 let user: User;
 let operator: Operator;
@@ -139,7 +139,7 @@ test.each(NAMES)('%s compiles against the packed package', async (name) => {
   expect(stdout).toBe('');
 });
 
-test.each(['vite-react', 'prebid'])('%s is built by Vite without a warning', async (name) => {
+test.each(['vite-react', 'prebid', 'capacitor'])('%s is built by Vite without a warning', async (name) => {
   const { build, createLogger } = await import('vite');
   const customLogger = createLogger('silent');
   const warned: string[] = [];
@@ -151,6 +151,18 @@ test.each(['vite-react', 'prebid'])('%s is built by Vite without a warning', asy
   // Content blockers leave the built page alone.
   expect(files.filter((file) => ruleAgainst(`https://site.example/${file}`))).toEqual([]);
   expect(warned.filter((message) => !message.includes('/prebid.js'))).toEqual([]);
+});
+
+test('capacitor: cap copies the built page into an Android project', async () => {
+  const { build } = await import('vite');
+  const cwd = folderOf('capacitor');
+  await build({ root: cwd, logLevel: 'silent', build: { target: 'es2022' } });
+  const env = { ...process.env, CI: 'true', CAPACITOR_DISABLE_TELEMETRY: '1' };
+  for (const command of ['add', 'sync'])
+    await run(process.execPath, ['node_modules/@capacitor/cli/bin/capacitor', command, 'android'], { cwd, env });
+  const assets = join(cwd, 'android/app/src/main/assets');
+  expect(await readFile(join(assets, 'public/index.html'), 'utf8')).toContain('Tessera in an app');
+  expect(JSON.parse(await readFile(join(assets, 'capacitor.config.json'), 'utf8'))).toMatchObject({ webDir: 'dist' });
 });
 
 describe('nextjs', () => {

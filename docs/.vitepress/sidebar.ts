@@ -29,6 +29,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['React', 'react'],
     ['Other frameworks', 'guide/frameworks'],
     ['Webviews in detail', 'webview'],
+    ['Hybrid apps', 'hybrid'],
     ['Consent', 'consent'],
     ['Prebid', 'prebid'],
     ['Secure Signals', 'secure-signals'],

@@ -262,6 +262,14 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     await agreed(world, await world.open(await world.restart(backup)), first, second);
   });
 
+  test('an app that has lost its storage knows of no user: the page that connects is logged out', async () => {
+    const world = await openWorld('APP');
+    await world.app.call('signedIn', await world.answerFor('user'));
+    await agreed(world, await world.open());
+    const page = await world.open(await world.restart('{}'));
+    await polled(() => phaseIn(page)).toBe('empty');
+  });
+
   test('a page that is reloaded has the token again', async () => {
     const world = await openWorld('APP');
     await world.app.call('signedIn', await world.answerFor('user'));
@@ -451,6 +459,14 @@ describe.skipIf(missing)('the Kotlin host, the page owns the identity', () => {
     await world.restart();
     const page = await world.open();
     await agreed(world, page, first);
+  });
+
+  test('an app that has lost its storage is told the token of the page when that connects', async () => {
+    const world = await openWorld('PAGE');
+    const first = await world.open();
+    await first.evaluate(`session.setTokens(${await world.answerFor('user')})`);
+    const token = await agreed(world, first);
+    expect(await agreed(world, await world.open(await world.restart('{}')))).toBe(token);
   });
 
   test('a page that has lost its storage gets nothing if it had signed the user in itself', async () => {
