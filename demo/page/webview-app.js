@@ -1,4 +1,4 @@
-// A page that simulates a native app with a WKWebView. docs/webview.md shows the same in Swift and Kotlin.
+// A page that simulates a native app with a WKWebView. The files for real apps are in hosts/.
 
 const $ = (id) => document.getElementById(id);
 const short = (token) => (token ? `... ${token.slice(-8)}` : 'none');

@@ -307,8 +307,7 @@ class TesseraHost(
     when (outcome.name) {
       "success", "optout" -> {
         adopt(outcome.set, state.gen)
-        // A set that is due on arrival, because a clock is wrong, must not cause a request at once.
-        notBefore = now() + MIN_PAUSE_MS
+        outcome.set?.let { notBefore = dueOnArrival(it) }
       }
       "invalid_token", "expired_token" -> {
         isRefused = true
@@ -322,6 +321,13 @@ class TesseraHost(
     }
     // The token may have expired in the meantime.
     notifyToken()
+  }
+
+  /** A set that is due, or nearly due, on arrival is refreshed halfway to its expiry: endless requests would help nobody. */
+  private fun dueOnArrival(set: TokenSet): Long {
+    val expiresAt = set.told.expiresAt
+    if (set.refreshFrom - now() > minOf(DUE_ON_ARRIVAL_MS, (expiresAt - set.refreshFrom) / 20)) return 0
+    return maxOf((maxOf(set.refreshFrom, now()) + expiresAt) / 2, now() + MIN_PAUSE_MS)
   }
 
   /** Ask the service, on the thread for requests. */
@@ -375,6 +381,7 @@ class TesseraHost(
     const val TIMEOUT_MS = 10_000
     const val FIRST_PAUSE_MS = 5_000L
     const val MIN_PAUSE_MS = 30_000L
+    const val DUE_ON_ARRIVAL_MS = 60_000L
     const val MAX_PAUSE_MS = 300_000L
     const val DAY_MS = 86_400_000L
     const val MAX_BYTES = 65_536

@@ -43,6 +43,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
   private static let timeout: TimeInterval = 10
   private static let firstPauseMs = 5_000.0
   private static let minPauseMs = 30_000.0
+  private static let dueOnArrivalMs = 60_000.0
   private static let maxPauseMs = 300_000.0
   private static let dayMs = 86_400_000.0
   private static let ended = ["invalid_token", "expired_token"]
@@ -314,14 +315,20 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     }.resume()
   }
 
+  /// A set that is due, or nearly due, on arrival is refreshed halfway to its expiry: endless requests would help nobody.
+  private func dueOnArrival(_ set: TokenSet) -> Double {
+    let expiresAt = set.told.expiresAt
+    if set.refreshFrom - now() > min(TesseraHost.dueOnArrivalMs, (expiresAt - set.refreshFrom) / 20) { return 0 }
+    return max((max(set.refreshFrom, now()) + expiresAt) / 2, now() + TesseraHost.minPauseMs)
+  }
+
   private func refreshed(_ outcome: Outcome) {
     listener?.log("refresh: \(outcome.name)")
     let device = Date().timeIntervalSince1970 * 1000
     offsetMs = outcome.dateMs.map { abs($0 - device) < 60_000 ? 0 : $0 - device } ?? 0
     if outcome.name == "success" || outcome.name == "optout" {
       adopt(outcome.set, state.gen)
-      // A set that is due on arrival, because a clock is wrong, must not cause a request at once.
-      notBefore = now() + TesseraHost.minPauseMs
+      if let set = outcome.set { notBefore = dueOnArrival(set) }
     } else if TesseraHost.ended.contains(outcome.name) {
       isRefused = true
       listener?.needsTokens()

@@ -104,6 +104,7 @@ interface Outcome {
 const TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 5_000;
 const MIN_PAUSE_MS = 30_000;
+const DUE_ON_ARRIVAL_MS = 60_000;
 const MAX_PAUSE_MS = 300_000;
 const DAY_MS = 86_400_000;
 /** The longest delay of a timer, ms. */
@@ -321,13 +322,17 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
     if (state.set === set) refreshed(outcome);
     schedule();
   };
+  /** A set that is due, or nearly due, on arrival is refreshed halfway to its expiry: endless requests would help nobody. */
+  const dueOnArrival = ({ refreshAt: from, expiresAt }: TokenSet) => {
+    if (from - now() > Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - from) / 20)) return 0;
+    return Math.max((Math.max(from, now()) + expiresAt) / 2, now() + MIN_PAUSE_MS);
+  };
   const refreshed = ({ name, set, date = 0, retryAfterMs = 0 }: Outcome) => {
     onLog?.(`refresh: ${name}`);
     offsetMs = date && Math.abs(date - Date.now()) >= 60_000 ? date - Date.now() : 0;
     if (name === 'success' || name === 'optout') {
       adopt(set, state.gen);
-      // A set that is due on arrival, because a clock is wrong, must not cause a request at once.
-      notBefore = now() + MIN_PAUSE_MS;
+      if (set) notBefore = dueOnArrival(set);
     } else if (ENDED.includes(name)) {
       isRefused = true;
       onNeedsTokens?.();

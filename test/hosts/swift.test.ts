@@ -65,10 +65,9 @@ const WORDS = [
 test('its words of the protocol and its times are those of the Kotlin file', () => {
   for (const word of WORDS) expect([kotlin, swift].filter((code) => !code.includes(`"${word}"`)).length, word).toBe(0);
   const timesOf = (code: string) =>
-    [...code.matchAll(/\b\w*?(first|min|max)_?pause_?ms = ([\d_]+)/gi)].map(([, name, value]) => [
-      name!.toLowerCase(),
-      Number(value!.replaceAll('_', '')),
-    ]);
-  expect(timesOf(kotlin)).toHaveLength(3);
+    [...code.matchAll(/\b\w*?(first_?pause|min_?pause|max_?pause|due_?on_?arrival)_?ms = ([\d_]+)/gi)].map(
+      ([, name, value]) => [name!.toLowerCase().replaceAll('_', ''), Number(value!.replaceAll('_', ''))],
+    );
+  expect(timesOf(kotlin)).toHaveLength(4);
   expect(timesOf(swift)).toEqual(timesOf(kotlin));
 });

@@ -237,6 +237,20 @@ describe('the app owns the identity', () => {
     expect([fixture.requests.length, needs, app.advertisingToken]).toEqual([1, 1, undefined]);
   });
 
+  test('sets that are nearly due on arrival are refreshed halfway to their expiry', async () => {
+    fixture.close();
+    fixture = createOperatorFixture({ refreshFrom: 1, identityExpires: 600 });
+    vi.stubGlobal('fetch', fixture.fetch);
+    await start();
+    app.signedIn(await answerFor('user'));
+    await fixture.advance(2000);
+    expect(fixture.requests).toHaveLength(1);
+    await fixture.advance(4 * MINUTE);
+    expect(fixture.requests).toHaveLength(1);
+    await fixture.advance(2 * MINUTE);
+    expect(fixture.requests).toHaveLength(2);
+  });
+
   test('a clock that is ahead does not make the app refresh without end', async () => {
     await start();
     const answer = await answerFor('user');
