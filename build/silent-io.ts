@@ -7,6 +7,7 @@ export const silentIo: Parameters<typeof createProgram>[2] = {
   stdin: async function* () {},
   out: () => {},
   err: () => {},
+  data: () => {},
   flushed: async () => {},
   stopped: async () => {},
 };

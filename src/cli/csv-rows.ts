@@ -1,5 +1,5 @@
 /**
- * Reads the rows of a CSV file, or of a file with one value per line, with their line numbers; and writes CSV.
+ * Reads the rows of a CSV file, or of a file with one value per line, with their line numbers.
  *
  * Text is parsed in large pieces, which is several times faster than row by row. The incomplete row at the end of a piece is
  * parsed with the next piece. A quote that is never closed invalidates its own line, not the rest of the file. `input.ts`
@@ -7,7 +7,6 @@
  */
 
 import { type Options, parse } from 'csv-parse/sync';
-import { stringify } from 'csv-stringify/sync';
 import { type Input, MAX_CHARACTERS } from './input.ts';
 
 /** A row of the file. */
@@ -15,7 +14,9 @@ export interface Row {
   /** Line on which the row starts, from 1. */
   readonly line: number;
   readonly fields: readonly string[];
-  /** The quotes of the row do not match. `fields` then contains its first line. */
+  /** The row as it is in the file, without the line break at its end. */
+  readonly text: string;
+  /** The quotes of the row do not match. `fields` and `text` then contain its first line. */
   readonly broken?: true;
 }
 
@@ -94,10 +95,10 @@ function countLines(fields: readonly string[]): number {
   return fields.reduce((sum, field) => sum + (field.includes('\n') ? field.split('\n').length - 1 : 0), 1);
 }
 
-/** The position after `lines` lines of `text`. */
-function positionAfter(text: string, lines: number): number {
-  let at = 0;
-  for (let i = 0; i < lines; i++) at = text.indexOf('\n', at) + 1;
+/** The position after `lines` lines of `text` that begin at `start`. */
+function positionAfter(text: string, start: number, lines: number): number {
+  let at = start;
+  for (let i = 0; i < lines; i++) at = text.indexOf('\n', at) + 1 || text.length;
   return at;
 }
 
@@ -112,9 +113,14 @@ function checkLength(text: string, name: string): void {
     throw new RangeError(`${name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
 }
 
-/** Read rows, one array for each piece of text. */
-async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenerator<readonly Row[], void, undefined> {
-  let options = delimiter === undefined ? undefined : optionsFor(delimiter);
+/** Tell whether a row is an empty line. */
+function isEmpty({ fields }: Row): boolean {
+  return fields.length === 1 && !fields[0];
+}
+
+/** Read rows, one array for each piece of text. An unknown delimiter is detected, and set in `format` before the first row. */
+async function* rowsOf(input: Input, format: { delimiter?: string }): AsyncGenerator<readonly Row[], void, undefined> {
+  let options = format.delimiter === undefined ? undefined : optionsFor(format.delimiter);
   let rest = '';
   let line = 1;
   // Old spreadsheets for Mac end lines with CR only. Once that is detected, LF replaces it.
@@ -141,20 +147,24 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       if (end === 0) break;
       const cut = endOfLine(rest, characters, end);
       options ??= optionsFor(detectDelimiter(/^.*\S.*$/m.exec(rest)?.[0] ?? ''));
+      format.delimiter = options.delimiter as string;
       const { records, fault } = parseText(rest.slice(0, cut), options);
-      const before = line;
+      let at = 0;
       for (const fields of records) {
-        if (fields.length > 1 || fields[0]) rows.push({ line, fields });
-        line += countLines(fields);
+        const lines = countLines(fields);
+        const end = positionAfter(rest, at, lines);
+        rows.push({ line, fields, text: rest.slice(at, end).replace(/\r?\n$/, '') });
+        line += lines;
+        at = end;
       }
-      rest = rest.slice(fault ? positionAfter(rest, line - before) : cut);
+      rest = rest.slice(fault ? at : cut);
       characters *= 2;
       if (cut < end && fault !== 'malformed') continue;
       parseAbove = fault ? Math.min(2 * rest.length, MAX_CHARACTERS) : 0;
       if (!fault || (fault === 'incomplete' && !isEnd && rest.length <= MAX_CHARACTERS)) break;
       // Skip the first line of the malformed row.
       const [first = ''] = rest.split('\n', 1);
-      rows.push({ line, fields: [first.trimEnd()], broken: true });
+      rows.push({ line, fields: [first.trimEnd()], text: first.trimEnd(), broken: true });
       rest = rest.slice(first.length + 1);
       line++;
       characters = FEW_CHARACTERS / 2;
@@ -178,7 +188,9 @@ export interface OpenRows {
   readonly second: Row | undefined;
   /** Number of rows that were read to find the two. */
   readonly seen: number;
-  /** All non-empty rows, including the first two. Can be read once. */
+  /** Separates the fields. */
+  readonly delimiter: string;
+  /** All rows, including the first two. Can be read once. */
   readonly rows: AsyncIterable<readonly Row[]>;
 }
 
@@ -190,15 +202,22 @@ const MAX_SKIPPED = 1000;
  *
  * @param delimiter  separator of the fields. Default: the one in a first line such as `sep=;`, otherwise detected from the first
  *   line.
+ * @param keepsEmpty  whether an empty line is a row. Default: false.
  * @throws {RangeError} if the input cannot be read or, also while reading `rows`, if a line is too long.
  */
-export async function openRows(input: Input, delimiter?: string): Promise<OpenRows> {
-  const rows = rowsOf(input, delimiter);
+export async function openRows(
+  input: Input,
+  delimiter?: string,
+  { keepsEmpty = false }: { readonly keepsEmpty?: boolean } = {},
+): Promise<OpenRows> {
+  const format: { delimiter?: string } = delimiter === undefined ? {} : { delimiter };
+  const rows = rowsOf(input, format);
   const seen: Row[] = [];
-  const whole = () => seen.filter(({ broken }) => !broken);
+  const kept = (some: readonly Row[]) => (keepsEmpty ? some : some.filter((row) => !isEmpty(row)));
+  const whole = () => seen.filter((row) => !row.broken && !isEmpty(row));
   for (;;) {
     const { value, done } = await rows.next();
-    if (value) seen.push(...value);
+    if (value) seen.push(...kept(value));
     if (done || whole().length > 1 || seen.length > MAX_SKIPPED) break;
   }
   const [first, second] = whole();
@@ -206,35 +225,17 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
   async function* all(): AsyncGenerator<readonly Row[], void, undefined> {
     try {
       yield seen.splice(0);
-      yield* rows;
+      for await (const some of rows) yield kept(some);
     } finally {
       // A consumer that stops at the first array has not reached `yield*`, so the input would stay open.
       await rows.return();
     }
   }
-  return { first, second, seen: length, rows: all() };
+  return { first, second, seen: length, delimiter: format.delimiter ?? ',', rows: all() };
 }
 
 /** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */
 export function noRowsFault(name: string, seen: number, header: unknown): string | undefined {
   if (seen === 0) return `${name}: expected rows, got none: it is empty`;
   return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
-}
-
-/**
- * Format one line of CSV, without a line break.
- *
- * @param isForSpreadsheet  put `'` before fields that a spreadsheet would evaluate: those that start with `=`, `+`, `-`, `@`, a
- *   tab or a carriage return. Default: false, because other programs would read the `'` as part of the field.
- */
-export function csvLine(
-  fields: readonly (string | number | null | undefined)[],
-  { isForSpreadsheet = false }: { readonly isForSpreadsheet?: boolean } = {},
-): string {
-  return stringify([[...fields]], { eof: false, escape_formulas: isForSpreadsheet });
-}
-
-/** Format an instant (epoch ms) for CSV, as ISO 8601. */
-export function formatInstant(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

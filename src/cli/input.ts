@@ -38,7 +38,9 @@ function decoderOf([one, two, three, four]: Uint8Array, name: string): TextDecod
   if (one === 0x50 && two === 0x4b && three === 3 && four === 4)
     throw new RangeError(`${name}: expected text, got a workbook or another ZIP file; save the sheet as CSV`);
   if (one === 0x1f && two === 0x8b)
-    throw new RangeError(`${name}: expected text, got gzip; unpack it: zcat FILE | tessera ... -`);
+    throw new RangeError(
+      `${name}: expected text, got a file compressed with gzip; unpack it: zcat FILE | tessera ... -`,
+    );
   if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
   if (one === 0xfe && two === 0xff) return new TextDecoder('utf-16be');
   if (one === 0 || two === 0)

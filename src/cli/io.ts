@@ -13,6 +13,8 @@ export interface Io {
   stdin(signal?: AbortSignal): AsyncIterable<Uint8Array | string>;
   /** Write a line to standard output: results. */
   out(line: string): void;
+  /** Write lines to standard output exactly as they are, each with its line break: data for another program, never for a terminal. */
+  data(lines: string): void;
   /** Resolves when standard output accepts more data. Commands with long output await it, to bound memory. */
   flushed(): Promise<void>;
   /** Write a line to standard error: warnings, failures, logs. */

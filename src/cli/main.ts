@@ -119,6 +119,7 @@ process.exitCode = await run(process.argv.slice(2), {
     }
     if (mayBuffer(process.stdout)) process.stdout.write(`${line}\n`);
   },
+  data: (lines) => void process.stdout.write(lines),
   err: (line) => {
     // The lines of both streams stay in order on a terminal, and in a file that receives both.
     flushOut();

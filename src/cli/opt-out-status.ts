@@ -3,7 +3,8 @@
  */
 
 import { columnOf, missingField } from './columns.ts';
-import { csvLine, formatInstant, noRowsFault, openRows } from './csv-rows.ts';
+import { csvLine, formatInstant } from './csv-line.ts';
+import { noRowsFault, openRows } from './csv-rows.ts';
 import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
 import type { RowOptions } from './options.ts';

@@ -40,7 +40,7 @@ export function bucketsCommand(io: Io): Command {
     .action(async (flags: BucketsOptions) => {
       const answer = await clientOf(flags, io).rotatedBuckets(flags.since);
       if (flags.json) return print(answer, flags, io);
-      const { csvLine, formatInstant } = await import('./csv-rows.ts');
+      const { csvLine, formatInstant } = await import('./csv-line.ts');
       io.out('bucketId,rotatedAt');
       // The list may contain a million buckets.
       for (const { bucketId, rotatedAt } of answer.buckets) {

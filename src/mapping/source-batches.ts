@@ -6,11 +6,9 @@
 
 import { invalidReason } from '../server/dii.ts';
 import type { Dii, Source } from '../server/index.ts';
+import { createSourceReader } from '../server/source-reader.ts';
 import { type Key, keyOf } from './key.ts';
 import type { Invalid } from './types.ts';
-
-/** Time after which an incomplete batch is passed on, ms. */
-const FILL_TIMEOUT_MS = 1_000;
 
 /** The number of items read since the previous batch, and the keys of the valid ones. It may be empty. */
 export interface Batch {
@@ -36,26 +34,6 @@ function keyAt(dii: Dii, index: number): Key | undefined {
   }
 }
 
-type Step = IteratorResult<Dii>;
-
-/**
- * Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once and needs no promise.
- */
-function readerOf(source: Source<Dii>): { next(): Step | Promise<Step>; return?(): unknown } {
-  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
-}
-
-/** Start a timer that does not keep the process alive. */
-function startTimer(): { readonly elapsed: Promise<void>; clear(): void } {
-  let resolveElapsed = () => {};
-  const elapsed = new Promise<void>((resolve) => {
-    resolveElapsed = resolve;
-  });
-  const timer = setTimeout(() => resolveElapsed(), FILL_TIMEOUT_MS);
-  timer.unref();
-  return { elapsed, clear: () => clearTimeout(timer) };
-}
-
 /**
  * Read a source in batches of `size` items, or fewer if it is slow.
  *
@@ -65,10 +43,8 @@ export async function* batchesOf(
   source: Source<Dii>,
   { size, onInvalid, stop }: ReadOptions,
 ): AsyncGenerator<Batch, void, undefined> {
-  const reader = readerOf(source);
+  const reader = createSourceReader(source);
   let index = 0;
-  let outstanding: Step | Promise<Step> | undefined;
-  let timer = startTimer();
   let isEnded = false;
   try {
     while (!isEnded) {
@@ -76,12 +52,11 @@ export async function* batchesOf(
       let isEarly = false;
       const keys: Key[] = [];
       while (read < size && !isEnded && !isEarly) {
-        outstanding ??= reader.next();
-        const next = 'then' in outstanding ? await Promise.race([outstanding, timer.elapsed]) : outstanding;
+        const step = reader.next();
+        const next = 'then' in step ? await step : step;
         if (stop.isStopped) return;
         isEarly = !next;
         if (!next) continue;
-        outstanding = undefined;
         isEnded = next.done === true;
         if (next.done) continue;
         const key = keyAt(next.value, index);
@@ -90,15 +65,10 @@ export async function* batchesOf(
         index++;
         read++;
       }
-      timer.clear();
       yield { read, keys };
-      timer = startTimer();
+      reader.startBatch();
     }
   } finally {
-    timer.clear();
-    // A source whose next item is outstanding must not block. One that has ended or failed needs no `return`.
-    const closing = isEnded ? undefined : reader.return?.();
-    if (outstanding) Promise.resolve(closing).catch(() => {});
-    else await closing;
+    await reader.close();
   }
 }

@@ -48,6 +48,7 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
       return stream;
     },
     out: (line) => out.push(line),
+    data: (lines) => out.push(...lines.split(/(?<=\n)/)),
     err: (line) => err.push(line),
     flushed: async () => {},
     stopped: () => given.stopped ?? new Promise(() => {}),

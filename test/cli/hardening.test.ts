@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { csvLine } from '../../src/cli/csv-rows.ts';
+import { csvLine } from '../../src/cli/csv-line.ts';
 import { run } from '../../src/cli/program.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
@@ -58,6 +58,7 @@ const tessera = async (
       if (line.startsWith('listening on ')) ready();
     },
     err: (line) => err.push(line),
+    data: () => {},
     flushed: async () => {},
     stopped: async () => {
       await listening;

@@ -208,6 +208,7 @@ describe('the file of variables', () => {
       stdin: async function* () {},
       out: (line) => out.push(line),
       err: () => {},
+      data: () => {},
       flushed: async () => {},
       stopped,
     });

@@ -198,11 +198,40 @@ describe('the process of tessera map', () => {
     expect(await run('--env-file', file)).toEqual(['', [0, null]]);
   });
 
-  test('maps 100 MB in bounded memory', async () => {
-    const database = await fixture.database();
+  test.each(['SIGKILL', 'SIGTERM'] as const)(
+    'with --out, a run that %s ends is continued by --resume',
+    async (signal) => {
+      const path = await fixture.file('killed.txt', people);
+      const out = fixture.path(`${signal}.csv`);
+      const args = ['map', path, '--out', out, '--workers', '1'];
+      const held = heldAt(3);
+      const { child, said, exit } = start(args);
+      await held;
+      child.kill(signal);
+      expect(await exit).toEqual(signal === 'SIGKILL' ? [null, signal] : [130, null]);
+      expect(said.err).toContain(signal === 'SIGKILL' ? '' : 'run the same command with --resume to continue');
+      expect(await fixture.text(out)).toBeUndefined();
+      fixture.answer = undefined;
+      expect(await tessera([...args, '--resume'], { env: fixture.env })).toMatchObject({ code: 0, err: '' });
+      const rows = (await fixture.text(out))!.split('\n');
+      expect(rows.map((row) => row.split(',')[0]).join('\n')).toBe(people);
+    },
+  );
+
+  test('with --out, ends quietly when its reader does', async () => {
+    const path = await fixture.file('headed.txt', people);
+    const command = [process.execPath, COMMAND, 'map', path, '--out', '-'].join(' ');
+    const run = promisify(execFile)('bash', ['--norc', '-c', `${command} | head -n 1`], { env: envOf() });
+    expect(await run).toEqual({ stdout: expect.stringMatching(/^process-0@example\.com,[^,]+,/), stderr: '' });
+  });
+
+  test.each([
+    ['a database', async () => ['--rejects', '/dev/null', '--database', await fixture.database()]],
+    ['a file', async () => ['--out', fixture.path('large.csv')]],
+  ] as const)('maps 100 MB to %s in bounded memory', async (where, options) => {
     // Few people with long rows; the heap is smaller than the file.
     const { child, said, exit } = start(
-      ['map', '-', '--column', 'email', '--json', '--rejects', '/dev/null', '--database', database],
+      ['map', '-', '--column', 'email', '--json', ...(await options())],
       ['--max-old-space-size=64'],
     );
     const filler = 'x'.repeat(2000);
@@ -214,6 +243,8 @@ describe('the process of tessera map', () => {
       if (!child.stdin.write(i % 2 ? bad : lines)) await Promise.race([once(child.stdin, 'drain'), exit]);
     child.stdin.end();
     expect([await exit, said.err]).toEqual([[0, null], '']);
-    expect(JSON.parse(said.out)).toMatchObject({ rows: 50_000, mapped: 500, kept: 24_500, rejected: 25_000 });
+    const counts =
+      where === 'a file' ? { mapped: 25_000, invalid: 25_000 } : { mapped: 500, kept: 24_500, rejected: 25_000 };
+    expect(JSON.parse(said.out)).toMatchObject({ rows: 50_000, ...counts });
   });
 });

@@ -33,6 +33,7 @@ const tessera = async (
   const code = await run(args, {
     env,
     stdin: async function* () {},
+    data: () => {},
     flushed: async () => {},
     out: (line) => {
       out.push(line);

@@ -44,6 +44,7 @@ test('a group that stops while it waits to start a process again leaves no timer
     stdin: async function* () {},
     out: (line) => said.push(line),
     err: (line) => said.push(line),
+    data: () => {},
     flushed: async () => {},
     stopped: () => stopped,
   };

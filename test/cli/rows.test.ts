@@ -16,6 +16,7 @@ const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   },
   out: () => {},
   err: () => {},
+  data: () => {},
   flushed: async () => {},
   stopped: () => new Promise(() => {}),
 });
@@ -239,7 +240,7 @@ describe('rows', () => {
 
   test('gzip is refused', async () => {
     await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow(
-      'standard input: expected text, got gzip; unpack it: zcat FILE | tessera ... -',
+      'standard input: expected text, got a file compressed with gzip; unpack it: zcat FILE | tessera ... -',
     );
   });
 

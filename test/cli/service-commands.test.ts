@@ -65,6 +65,7 @@ const tessera = async (args: string[], given: Given = {}) => {
     },
     out: (line) => out.push(line),
     err: (line) => err.push(line),
+    data: () => {},
     flushed: async () => void flushed++,
     stopped: () => new Promise(() => {}),
   });

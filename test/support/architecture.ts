@@ -154,6 +154,9 @@ const SHARED = [
   // The stored mappings accept the same DII and options as the client. `tessera-id/server` publishes neither check.
   'server/checks.ts',
   'server/dii.ts',
+  // Reading a slow source, and work on batches with the results in order.
+  'server/batch.ts',
+  'server/source-reader.ts',
   // A pause that a signal can end.
   'server/retry.ts',
   // The command looks up the roles that a request requires: by its path, in the endpoints of the operator.

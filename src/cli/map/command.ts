@@ -10,8 +10,9 @@ import { type Io, STOPPED } from '../io.ts';
 import { addRowOptions, withFlagNames } from '../options.ts';
 import { serviceCommand, warnAboutPassword } from '../service-options.ts';
 import type { MapFileOptions } from './map-file.ts';
+import type { MapTableOptions } from './map-table.ts';
 
-interface AllOptions extends MapFileOptions {
+interface AllOptions extends MapFileOptions, MapTableOptions {
   readonly due?: boolean;
   readonly checkOptOuts?: boolean;
   readonly counts?: boolean;
@@ -23,16 +24,20 @@ interface AllOptions extends MapFileOptions {
 }
 
 const JOBS = ['--due', '--check-opt-outs', '--counts', '--export', '--forget', '--forget-all'] as const;
-type JobName = 'FILE' | (typeof JOBS)[number];
+/** `--out` needs no database, so it is another job than the file alone. */
+type JobName = 'FILE' | 'FILE --out' | (typeof JOBS)[number];
 
 /** The jobs that a signal stops: they report what they have done, or delete a partial file. */
-const STOPPABLE: readonly JobName[] = ['FILE', '--due', '--check-opt-outs', '--export'];
+const STOPPABLE: readonly JobName[] = ['FILE', 'FILE --out', '--due', '--check-opt-outs', '--export'];
 
-/** The options that only some jobs accept. */
+/** The options that only some jobs accept. `FILE` is with and without `--out`. */
 const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
   ['--column', ['FILE', '--forget -']],
   ['--delimiter', ['FILE', '--forget -']],
   ['--type', ['FILE', '--forget', '--forget -']],
+  ['--out', ['FILE']],
+  ['--jsonl', ['FILE --out']],
+  ['--resume', ['FILE --out']],
   ['--rejects', ['FILE']],
   ['--spreadsheet', ['--export']],
   ['--v2', ['FILE', '--due', '--counts']],
@@ -40,13 +45,16 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
+/** With `--out`, nothing is stored, and every row is in the output. */
+const WITHOUT_OUT = ['database', 'rejects'];
+
 /** --check-opt-outs -> checkOptOuts, the name in commander. */
 function propertyOf(flag: string): keyof AllOptions {
   return flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
 }
 
 /** Return the job that the options select. */
-function selectJob(file: string | undefined, options: AllOptions): JobName {
+function selectJob(file: string | undefined, options: AllOptions, command: Command): JobName {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
     // An empty value, as from a variable that is not set, also selects its job, which reports it.
@@ -54,11 +62,15 @@ function selectJob(file: string | undefined, options: AllOptions): JobName {
   ];
   if (selected.length !== 1)
     throw new RangeError(`expected one of FILE, ${JOBS.join(', ')}, got ${selected.join(' and ') || 'none of them'}`);
-  const [job] = selected as [(typeof selected)[0]];
+  const [first] = selected as [(typeof selected)[0]];
+  const job = first === 'FILE' && options.out !== undefined ? 'FILE --out' : first;
   const name = options.forget === '-' ? '--forget -' : job;
   for (const [flag, jobs] of ACCEPTED_BY)
-    if (options[propertyOf(flag)] !== undefined && !jobs.includes(name))
+    if (options[propertyOf(flag)] !== undefined && !jobs.some((one) => name === one || name === `${one} --out`))
       throw new RangeError(`${flag}: expected together with ${jobs.join(' or ')}, got ${job}`);
+  for (const name of job === 'FILE --out' ? WITHOUT_OUT : [])
+    if (command.getOptionValueSource(name) === 'cli')
+      throw new RangeError(`--${name}: expected without --out, got both`);
   return job;
 }
 
@@ -78,6 +90,7 @@ function parseWorkers(text: string): number {
 
 /** Run the selected job. `signal` stops the stoppable ones. */
 async function run(job: JobName, file: string | undefined, options: AllOptions, io: Io, signal: AbortSignal) {
+  if (job === 'FILE --out') return (await import('./map-table.ts')).mapTable(file!, options, io, signal);
   if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io, signal);
   const stored = await import('./stored-mappings.ts');
   switch (job) {
@@ -113,6 +126,9 @@ export function mapCommand(io: Io): Command {
         DII_FORMS,
       ),
     )
+    .option('--out <file>', 'write every row with its raw ID to this file and store nothing; - for standard output')
+    .option('--jsonl', 'with --out: read and write JSON lines')
+    .option('--resume', 'with --out: continue the unfinished file of an interrupted run')
     .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: next to the input)')
     .option('--database <where>', 'location of the mappings: a folder, or postgres://...', 'tessera-mappings')
     .option('--v2', 'use version 2 of the mapping endpoint, with salt buckets')
@@ -125,14 +141,17 @@ export function mapCommand(io: Io): Command {
     .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
     .option('--forget-all', 'delete all mappings; asks for confirmation on a terminal, requires --yes elsewhere')
     .option('--yes', 'confirm --forget-all')
-    .action(async (file: string | undefined, options: AllOptions) => {
-      const job = selectJob(file, options);
-      warnAboutPassword(options.database, io);
-      checkLocation(options.database);
-      await warnIfWritableByOthers(options.database, io);
+    .action(async (file: string | undefined, options: AllOptions, command: Command) => {
+      const job = selectJob(file, options, command);
+      if (job !== 'FILE --out') {
+        warnAboutPassword(options.database, io);
+        checkLocation(options.database);
+        await warnIfWritableByOthers(options.database, io);
+      }
       const stop = new AbortController();
       // At a signal, other jobs end at once, and also an export to a pipe, which may wait for its reader.
-      if (STOPPABLE.includes(job) && options.export !== '-') io.stopped().then(() => stop.abort());
+      if (STOPPABLE.includes(job) && options.export !== '-' && options.out !== '-')
+        io.stopped().then(() => stop.abort());
       try {
         await run(job, file, options, io, stop.signal);
       } catch (error) {

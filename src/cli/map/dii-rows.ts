@@ -36,6 +36,9 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
  */
 const MORE_THAN_ADDRESS = /[()<>,;:\\"[\]\p{Cc}\p{Cf}]|[^\S ]|@.*\s\S/u;
 
+/** Matches the end of a sentence, or of a list in single quotes. Both belong to no domain. */
+const ENDS_LIKE_TEXT = /[.'`\u2019\u201d] *$/;
+
 const UNKNOWN_HASH = 'expected --type email_hash or --type phone_hash for a hash, got neither';
 
 /** A row without valid DII, and the reason. */
@@ -45,15 +48,20 @@ export interface InvalidRow {
   readonly fields: readonly string[];
 }
 
-/** A file of DII whose first rows have been read. */
-export interface DiiRows {
+/** A file with a column of DII, whose first rows have been read. */
+export interface DiiColumn {
   readonly header: readonly string[] | undefined;
   /** The column of the DII, from 0. */
   readonly index: number;
+  /** Number of columns. */
+  readonly width: number;
+  readonly delimiter: string;
   /** Why there is no row; undefined if there is one. */
   readonly fault: string | undefined;
-  /** The DII of each row as a hash, or why the row is invalid; one array for each piece of input. Can be read once. */
-  readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
+  /** The rows after the header; one array for each piece of input. Can be read once. */
+  readonly rows: AsyncIterable<readonly Row[]>;
+  /** The DII of a row as a hash, or why the row is invalid. */
+  diiOf(row: Row): Dii | string;
 }
 
 /** Undefined for a hash of unknown type. Any other value has the form of `type`, if `type` is known. */
@@ -76,6 +84,8 @@ export function parseDii(value: string, given?: DiiForm, type?: DiiType, isAmong
   if (!form) return UNKNOWN_HASH;
   const hash = hashTextOf(form, value);
   if (hash && form === 'email' && MORE_THAN_ADDRESS.test(value)) return 'expected an email address and nothing else';
+  if (hash && form === 'email' && ENDS_LIKE_TEXT.test(value))
+    return 'expected an email address, got a dot or a quotation mark at its end';
   const fault = hash && diiFault(form, value);
   if (fault) return fault;
   if (hash) return diiTypeOf(form) === 'email' ? { emailHash: hash } : { phoneHash: hash };
@@ -84,40 +94,89 @@ export function parseDii(value: string, given?: DiiForm, type?: DiiType, isAmong
   return isFormKnown ? EXPECTED[form] : 'expected an email address, a phone number with a leading +, or a hash';
 }
 
+/** Tell whether {@link parseDii} has refused a hash because nothing tells its type. */
+export function isUnknownHash(dii: Dii | string): dii is string {
+  return dii === UNKNOWN_HASH;
+}
+
 /** The options for a file of DII. */
 export interface DiiRowOptions extends RowOptions {
   readonly type?: DiiForm;
 }
 
+/** Tell which type of DII a column of this name contains. Undefined if the name is not known. */
+export function typeNamed(name: string): DiiType | undefined {
+  const normalized = normalizeName(name);
+  return TYPES.find((type) => COLUMN_NAMES[type].includes(normalized));
+}
+
 /**
  * Start reading a file of DII. The first rows show which column to read.
  *
+ * @param keepsEmpty  whether an empty line is a row. Default: false.
  * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
  */
-export async function openDiiRows(input: Input, options: DiiRowOptions): Promise<DiiRows> {
-  const { column, delimiter, type: given } = options;
-  const { first: top, second, seen, rows } = await openRows(input, delimiter);
+export async function openDiiColumn(
+  input: Input,
+  { column, delimiter: givenDelimiter, type: given }: DiiRowOptions,
+  keepsEmpty = false,
+): Promise<DiiColumn> {
+  const { first: top, second, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty });
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
   const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
   const fault = noRowsFault(input.name, seen, header);
-  const name = normalizeName(header?.[index] ?? '');
-  const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
+  const name = header?.[index] ?? '';
+  const type = typeNamed(name);
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
   // A first line without DII may contain a column name that is not known.
   const firstData = header || !isValue(valueIn(top)) ? second : top;
   const isFirstHash = parseHash(valueIn(firstData)) !== undefined;
   if (!given && !type && isFirstHash) throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
-  const areHashes = isFirstHash || /hash|sha256/.test(name);
+  const areHashes = isFirstHash || /hash|sha256/.test(normalizeName(name));
+  async function* withoutHeader(): AsyncGenerator<readonly Row[], void, undefined> {
+    for await (const some of rows) yield header ? some.filter(({ line }) => line !== top?.line) : some;
+  }
+  return {
+    header,
+    index,
+    width: top?.fields.length ?? 1,
+    delimiter,
+    fault,
+    rows: withoutHeader(),
+    diiOf: (row) => missingField(row, index) ?? parseDii(valueIn(row), given, type, areHashes),
+  };
+}
 
+/** A file of DII whose first rows have been read. */
+export interface DiiRows extends Pick<DiiColumn, 'header' | 'index' | 'fault'> {
+  /** The DII of each row as a hash, or why the row is invalid; one array for each piece of input. Can be read once. */
+  readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
+}
+
+/** Start reading a file of DII, of which only the DII counts. Throws the errors of {@link openDiiColumn}. */
+export async function openDiiRows(input: Input, options: DiiRowOptions): Promise<DiiRows> {
+  const { header, index, fault, rows, diiOf } = await openDiiColumn(input, options);
   const read = (row: Row): Dii | InvalidRow => {
-    const { line, fields } = row;
-    const dii = missingField(row, index) ?? parseDii(valueIn(row), given, type, areHashes);
-    return typeof dii === 'string' ? { line, reason: dii, fields } : dii;
+    const dii = diiOf(row);
+    return typeof dii === 'string' ? { line: row.line, reason: dii, fields: row.fields } : dii;
   };
   async function* all(): AsyncGenerator<readonly (Dii | InvalidRow)[], void, undefined> {
-    for await (const some of rows) yield (header ? some.filter(({ line }) => line !== top?.line) : some).map(read);
+    for await (const some of rows) yield some.map(read);
   }
   return { header, index, fault, all: all() };
+}
+
+/** Create the error for a file without a valid row. Takes the first of its rows, and the column, from 0. */
+export function noValidRow(
+  name: string,
+  count: number,
+  { line, fields, reason }: InvalidRow,
+  index: number,
+): RangeError {
+  const [rows, columns] = [`${count} ${count === 1 ? 'row' : 'rows'}`, fields.length === 1 ? 'column' : 'columns'];
+  return new RangeError(
+    `${name}: expected DII in column ${index + 1}, got none in ${rows}; line ${line}, read as ${fields.length} ${columns}: ${reason}; check --delimiter, --column and --type`,
+  );
 }

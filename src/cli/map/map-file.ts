@@ -8,7 +8,7 @@
 import type { Dii } from '../../server/index.ts';
 import { type Input, openInput } from '../input.ts';
 import type { Io } from '../io.ts';
-import { type DiiRowOptions, type DiiRows, type InvalidRow, openDiiRows } from './dii-rows.ts';
+import { type DiiRowOptions, type DiiRows, type InvalidRow, noValidRow, openDiiRows } from './dii-rows.ts';
 import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from './rejects.ts';
 import { report } from './report.ts';
 import { beginJob, type MapOptions, probe, runJob } from './run-job.ts';
@@ -16,14 +16,6 @@ import { beginJob, type MapOptions, probe, runJob } from './run-job.ts';
 /** The options of the job. */
 export interface MapFileOptions extends MapOptions, DiiRowOptions {
   readonly rejects?: string;
-}
-
-/** Create the error for a file without a valid row. Takes the first of its rows, and the column, from 0. */
-function noValidRow(name: string, count: number, { line, fields, reason }: InvalidRow, index: number): RangeError {
-  const [rows, columns] = [`${count} ${count === 1 ? 'row' : 'rows'}`, fields.length === 1 ? 'column' : 'columns'];
-  return new RangeError(
-    `${name}: expected DII in column ${index + 1}, got none in ${rows}; line ${line}, read as ${fields.length} ${columns}: ${reason}; check --delimiter, --column and --type`,
-  );
 }
 
 /** What has been read of a file. */

@@ -13,8 +13,16 @@ const BUFFER_LENGTH = 65_536;
 /** An open file. */
 export interface PrivateFile {
   write(text: string): Promise<void>;
-  /** Write the rest and close the file; delete it if `keep` is false. */
-  close(keep?: boolean): Promise<void>;
+  /**
+   * Write the rest and close the file; delete it if `keep` is false. With `partial`, a file that is replaced at its end keeps the
+   * name {@link partialOf} it, and a later file may continue it.
+   */
+  close(keep?: boolean | 'partial'): Promise<void>;
+}
+
+/** The name of a file while it is being written, if it is replaced at its end. */
+export function partialOf(path: string): string {
+  return `${path}.partial`;
 }
 
 async function isSame(one: string, other: string): Promise<boolean> {
@@ -49,8 +57,16 @@ export async function checkPrivateFile(flag: string, path: string, source?: stri
   }
 }
 
-/** Opens a new file, or the device of that name. `target` is the name of the file while it is being written. */
-async function openNew(path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> {
+interface FileOptions {
+  readonly isReplacedAtEnd?: boolean | undefined;
+  readonly continuesAt?: number | undefined;
+}
+
+/** Opens a new file, one to continue, or the device of that name. `target` is the name of the file while it is being written. */
+async function openNew(
+  path: string,
+  { isReplacedAtEnd, continuesAt }: FileOptions,
+): Promise<{ handle: FileHandle; target: string }> {
   if ((await findFormer(path))?.isCharacterDevice()) {
     // Another user may have replaced it since. Opening a pipe that nobody reads would wait.
     const handle = await open(path, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
@@ -59,7 +75,12 @@ async function openNew(path: string, isReplacedAtEnd: boolean): Promise<{ handle
     await handle.close();
     throw Object.assign(new Error('expected a device'), { code: 'NOT_A_FILE' });
   }
-  const target = isReplacedAtEnd ? `${path}.partial` : path;
+  const target = isReplacedAtEnd ? partialOf(path) : path;
+  if (continuesAt !== undefined) {
+    const handle = await open(target, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    await handle.truncate(continuesAt);
+    return { handle, target };
+  }
   // The mode applies only to new files, and another process may have the old file open.
   await rm(target, { force: true });
   return { handle: await open(target, 'wx', 0o600), target };
@@ -71,14 +92,12 @@ async function openNew(path: string, isReplacedAtEnd: boolean): Promise<{ handle
  * @param flag  the option that specifies the file, for messages.
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
  *   name is always complete. Default: false, for a file that is useful from its first row on.
+ * @param continuesAt  keep this many bytes of the partial file of an earlier run. Default: start with an empty file.
  * @throws {RangeError} if it cannot be created.
  */
-export async function createPrivateFile(
-  flag: string,
-  path: string,
-  { isReplacedAtEnd = false }: { readonly isReplacedAtEnd?: boolean } = {},
-): Promise<PrivateFile> {
-  const { handle, target } = await openNew(path, isReplacedAtEnd).catch((error) => {
+export async function createPrivateFile(flag: string, path: string, options: FileOptions = {}): Promise<PrivateFile> {
+  const { isReplacedAtEnd = false } = options;
+  const { handle, target } = await openNew(path, options).catch((error) => {
     throw unwritable(path, error, flag);
   });
   // Not a RangeError, because the options were correct.
@@ -108,7 +127,7 @@ export async function createPrivateFile(
           (error: unknown) => ({ error }),
         );
         // If the disk is full, the first rows are useful only in a file that is useful from its first row on.
-        const isKept = keep && !(unwritten && isReplacedAtEnd);
+        const isKept = keep === 'partial' || (keep && !(unwritten && isReplacedAtEnd));
         // By now, another file may have this name.
         const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);
         const isOurs = ours.isFile() && ours.ino === current?.ino;
@@ -118,7 +137,7 @@ export async function createPrivateFile(
         // A file that was moved away still has its rows. A file without any name has lost them.
         const isLost = target === path ? ours.isFile() && ours.nlink === 0 : !isOurs;
         if (isLost) throw failure('another process has replaced or deleted it');
-        if (target === path) return;
+        if (target === path || keep === 'partial') return;
         await rename(target, path);
       } finally {
         await handle.close();

@@ -3,7 +3,7 @@
  * file and map it.
  */
 
-import { csvLine } from '../csv-rows.ts';
+import { csvLine } from '../csv-line.ts';
 import type { InvalidRow } from './dii-rows.ts';
 import { checkPrivateFile, createPrivateFile } from './private-file.ts';
 

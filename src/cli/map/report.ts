@@ -44,13 +44,13 @@ function printSummary({ options, io, rejects }: Job, { failure, ms }: Outcome, c
 /**
  * Print the summary of a job that has run, and throw its failure.
  *
- * @param resumeHint  what an interrupted run leaves behind, and how to continue.
+ * @param resumeHint  what an interrupted run leaves behind, and how to continue; null if it cannot be continued.
  */
-export function report(job: Job, outcome: Outcome, counts: Counts, resumeHint = CONTINUES): void {
+export function report(job: Job, outcome: Outcome, counts: Counts, resumeHint: string | null = CONTINUES): void {
   printSummary(job, outcome, counts);
   const { summary, failure } = outcome;
   if (failure === undefined) return;
   const isResumable = summary.mapped + summary.optedOut > 0 || (job.signal.aborted && summary.read > 0);
-  if (isResumable) job.io.err(resumeHint);
+  if (isResumable && resumeHint) job.io.err(resumeHint);
   throw failure;
 }

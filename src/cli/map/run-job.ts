@@ -52,7 +52,7 @@ export interface Outcome {
 /** Begin a job: read the address and the credentials, before the input and the database. */
 export function beginJob(options: MapOptions, io: Io, signal: AbortSignal): Job {
   const connection = connectionOf(options, io);
-  const client = createConnected(connection, options);
+  const client = createConnected(connection, options, { concurrency: options.workers });
   const prober = createConnected(connection, options, { retry: { tries: 1 } });
   return { options, io, signal, client, prober, startedAt: performance.now() };
 }

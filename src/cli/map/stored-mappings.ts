@@ -6,7 +6,7 @@
 import { CommanderError } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
-import { csvLine, formatInstant } from '../csv-rows.ts';
+import { csvLine, formatInstant } from '../csv-line.ts';
 import { checkExisting } from '../existing-database.ts';
 import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';

@@ -1,0 +1,72 @@
+/**
+ * The rows of `tessera map --out`: each row of the input as it is, with the answer of the service in more columns.
+ *
+ * `csv-table.ts` and `json-table.ts` read the two kinds of input.
+ */
+
+import type { Dii, MapResult, MapResultV2 } from '../../server/index.ts';
+
+/** A row of the input. */
+export interface TableRow {
+  /** The start of its line in the output, up to the first added column. */
+  readonly start: string;
+  readonly dii: Dii;
+  /** Why the row has no valid DII; undefined if it has. */
+  readonly fault: string | undefined;
+}
+
+/** An input whose first rows have been read. */
+export interface Table {
+  /** The first line of the output, with a line break; undefined if the input has no names of columns there. */
+  readonly header: string | undefined;
+  /** The rows; one array for each piece of input. Can be read once. */
+  readonly rows: AsyncIterable<readonly TableRow[]>;
+  /** The rest of a line with these values of the added columns, with a line break. */
+  endOf(values: Values): string;
+  /** Tell whether `text` is such a rest. */
+  isEnd(text: string): boolean;
+  /** Why the input as a whole is unusable; undefined if it is not. Called after the last row. */
+  faultOfAll(): RangeError | undefined;
+}
+
+/** The values of the added columns, in their order. */
+export type Values = readonly (string | null)[];
+
+/** The names of the added columns for each version of the mapping endpoint. */
+export const ADDED: Readonly<Record<2 | 3, readonly string[]>> = {
+  2: ['advertising_id', 'bucket_id', 'unmapped_reason'],
+  3: ['advertising_id', 'previous_id', 'refresh_at', 'unmapped_reason'],
+};
+
+const ALL_ADDED = new Set(Object.values(ADDED).flat());
+
+/**
+ * Return those of the names that the output replaces, because the input is the output of an earlier run.
+ *
+ * @param place  of the names, for the message.
+ * @throws {RangeError} if there are some, but not all of a version: they may be columns of the user with another meaning.
+ */
+export function replacedNames(names: readonly string[], place: string): ReadonlySet<string> {
+  const found = names.map((name) => name.trim()).filter((name) => ALL_ADDED.has(name));
+  const isOutput = Object.values(ADDED).some((added) => added.every((name) => found.includes(name)));
+  if (found.length === 0 || isOutput) return new Set(found);
+  throw new RangeError(`${place}: expected no column ${found[0]}, which --out adds, got one; rename it`);
+}
+
+/** DII that the client does not send. */
+const NO_DII = { emailHash: null } as unknown as Dii;
+
+/** Create a row. `dii`: as a hash, or why there is none. */
+export function rowOf(start: string, dii: Dii | string): TableRow {
+  return typeof dii === 'string' ? { start, dii: NO_DII, fault: dii } : { start, dii, fault: undefined };
+}
+
+/** The values of the columns for a result. The reason of a user who has opted out is `optout`, as on the wire. */
+export function valuesOf(result: MapResult | MapResultV2, version: 2 | 3, fault: string | undefined): Values {
+  if (result.status === 'mapped')
+    return 'bucketId' in result
+      ? [result.rawId, result.bucketId, null]
+      : [result.rawId, result.previousRawId, new Date(result.remapAt).toISOString(), null];
+  const reason = fault ?? (result.status === 'optout' ? 'optout' : result.reason);
+  return version === 2 ? [null, null, reason] : [null, null, null, reason];
+}

@@ -1,0 +1,62 @@
+/**
+ * Reads CSV, or one value per line, for `tessera map --out`. The text of each row is kept as it is; only a row that is no CSV, or
+ * has more columns than the first, becomes one quoted field, so that the added columns stay in their place.
+ */
+
+import { csvField } from '../csv-line.ts';
+import type { Row } from '../csv-rows.ts';
+import type { Input } from '../input.ts';
+import { ADDED, replacedNames, rowOf, type Table, type TableRow } from './answered-rows.ts';
+import { type DiiColumn, type DiiRowOptions, type InvalidRow, noValidRow, openDiiColumn } from './dii-rows.ts';
+
+/** The columns that are kept, from 0; undefined if all are. */
+function keptColumns({ header = [], index }: DiiColumn): readonly number[] | undefined {
+  const replaced = replacedNames(header, 'line 1');
+  if (replaced.size === 0) return undefined;
+  if (replaced.has(header[index]!.trim()))
+    throw new RangeError('--column: expected a column of DII, got one that --out adds');
+  return header.flatMap((name, at) => (replaced.has(name.trim()) ? [] : [at]));
+}
+
+/**
+ * Start reading.
+ *
+ * @throws {RangeError} as `openDiiColumn`; for an empty input; and if a column has the name of an added one.
+ */
+export async function openCsvTable(input: Input, options: DiiRowOptions, version: 2 | 3): Promise<Table> {
+  const opened = await openDiiColumn(input, options, true);
+  const { header, index, width, delimiter, fault, diiOf } = opened;
+  if (fault) throw new RangeError(fault);
+  const kept = keptColumns(opened);
+  const keptWidth = kept?.length ?? width;
+  const lineOf = (values: readonly (string | null)[]) => values.map((one) => csvField(one, delimiter)).join(delimiter);
+  let count = 0;
+  let valid = 0;
+  let firstInvalid: InvalidRow | undefined;
+
+  const startOf = ({ fields, text, broken }: Row): string => {
+    if (broken || fields.length > width) return csvField(text, delimiter) + delimiter.repeat(keptWidth);
+    if (kept) return lineOf(kept.map((at) => fields[at] ?? null)) + delimiter;
+    return text + delimiter.repeat(width - fields.length + 1);
+  };
+  const read = (row: Row): TableRow => {
+    const { line, fields } = row;
+    const isLong = fields.length > width;
+    const dii = isLong ? `expected ${width} columns, as in the first line, got ${fields.length}` : diiOf(row);
+    count++;
+    if (typeof dii === 'string') firstInvalid ??= { line, reason: dii, fields };
+    else valid++;
+    return rowOf(startOf(row), dii);
+  };
+  async function* rows(): AsyncGenerator<readonly TableRow[], void, undefined> {
+    for await (const some of opened.rows) yield some.map(read);
+  }
+  const added = ADDED[version];
+  return {
+    header: header && `${lineOf([...(kept?.map((at) => header[at]!) ?? header), ...added])}\n`,
+    rows: rows(),
+    endOf: (values) => `${lineOf(values)}\n`,
+    isEnd: (text) => text.replace(/"(?:[^"]|"")*"/g, '').split(delimiter).length === added.length,
+    faultOfAll: () => (valid === 0 && firstInvalid ? noValidRow(input.name, count, firstInvalid, index) : undefined),
+  };
+}

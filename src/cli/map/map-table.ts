@@ -1,0 +1,172 @@
+/**
+ * `tessera map FILE --out FILE`: writes every row of a file, in its order, with the answer of the service in more columns. Nothing
+ * is stored elsewhere.
+ *
+ * Memory holds the batches in flight. A row is written when all rows before it are.
+ */
+
+import { inOrder, MAX_ITEMS } from '../../server/batch.ts';
+import type { Client } from '../../server/index.ts';
+import { createSourceReader } from '../../server/source-reader.ts';
+import { openInput } from '../input.ts';
+import type { Io } from '../io.ts';
+import { shownPath } from '../paths.ts';
+import { createProgressLine } from '../progress.ts';
+import { type Table, type TableRow, valuesOf } from './answered-rows.ts';
+import type { DiiRowOptions } from './dii-rows.ts';
+import { checkPrivateFile, createPrivateFile, partialOf } from './private-file.ts';
+import { report } from './report.ts';
+import { beginJob, type MapOptions } from './run-job.ts';
+import { unwrittenRows } from './written-rows.ts';
+
+/** The options of the job. */
+export interface MapTableOptions extends MapOptions, DiiRowOptions {
+  readonly out?: string;
+  readonly jsonl?: boolean;
+  readonly resume?: boolean;
+}
+
+/** Split rows into batches for one request each. An incomplete batch of a slow input is passed on after a second. */
+async function* batchesOf(
+  pieces: AsyncIterable<readonly TableRow[]>,
+): AsyncGenerator<readonly TableRow[], void, undefined> {
+  const reader = createSourceReader(pieces);
+  const waiting: TableRow[] = [];
+  let isEnded = false;
+  try {
+    while (!isEnded || waiting.length > 0) {
+      let isEarly = false;
+      while (waiting.length < MAX_ITEMS && !isEnded && !isEarly) {
+        const step = await reader.next();
+        isEarly = !step;
+        isEnded = step?.done === true;
+        if (step && !step.done) for (const row of step.value) waiting.push(row);
+      }
+      if (waiting.length > 0) yield waiting.splice(0, MAX_ITEMS);
+      reader.startBatch();
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+/** The lines of a batch, and how many of its rows have which answer. */
+interface Lines {
+  readonly text: string;
+  readonly mapped: number;
+  readonly optedOut: number;
+  readonly invalid: number;
+}
+
+/** Map a batch. */
+async function linesOf(
+  client: Client,
+  batch: readonly TableRow[],
+  { endOf }: Table,
+  version: 2 | 3,
+  signal: AbortSignal,
+): Promise<Lines> {
+  const diis = batch.map(({ dii }) => dii);
+  const results = version === 2 ? client.mapIdentitiesV2(diis, { signal }) : client.mapIdentities(diis, { signal });
+  const count = { mapped: 0, optout: 0, unmapped: 0 };
+  let text = '';
+  let at = 0;
+  for await (const some of results.batches())
+    for (const result of some) {
+      const { start, fault } = batch[at++]!;
+      count[result.status]++;
+      text += start + endOf(valuesOf(result, version, fault));
+    }
+  return { text, mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
+}
+
+/** As for stored mappings. */
+const DEFAULT_WORKERS = 4;
+
+/** Where the lines go. */
+interface Output {
+  write(text: string): Promise<void>;
+  /** `partial`: a later run may continue. False: delete what was written. */
+  close(keep: boolean | 'partial'): Promise<void>;
+}
+
+function pipeTo(io: Io): Output {
+  return {
+    write: (text) => {
+      io.data(text);
+      return io.flushed();
+    },
+    close: async () => {},
+  };
+}
+
+function checkOut({ out, resume, jsonl, delimiter }: MapTableOptions, { outIsTerminal }: Io): string {
+  if (!out) throw new RangeError('--out: expected a file, or - for standard output, got an empty name');
+  if (out === '-' && resume) throw new RangeError('--resume: expected a file in --out, got standard output');
+  if (out === '-' && outIsTerminal)
+    throw new RangeError('--out: expected a file or a pipe, got a terminal, which must not show DII');
+  if (jsonl && delimiter !== undefined) throw new RangeError('--delimiter: expected CSV, got --jsonl');
+  return out;
+}
+
+async function failureOf(work: Promise<void>): Promise<unknown> {
+  return work.then(
+    () => undefined,
+    (error) => error ?? new Error('map: expected an error, got none'),
+  );
+}
+
+async function openTable(file: string, options: MapTableOptions, io: Io, signal: AbortSignal) {
+  const input = await openInput(file, io, signal);
+  const version = options.v2 ? 2 : 3;
+  // Loaded on demand: the two read different packages.
+  const table = options.jsonl
+    ? (await import('./json-table.ts')).openJsonTable(input, options, version)
+    : await (await import('./csv-table.ts')).openCsvTable(input, options, version);
+  return { input, table };
+}
+
+/** Open the output, and skip the rows that it contains already. */
+async function openOutput(file: string, out: string, table: Table, isResumed: boolean, io: Io) {
+  if (out === '-') return { output: pipeTo(io), bytes: 0, count: 0, rows: table.rows };
+  // The name of the unfinished file, too: the file of an earlier run is replaced.
+  for (const path of [out, partialOf(out)]) await checkPrivateFile('--out', path, file === '-' ? undefined : file);
+  const start = isResumed ? await unwrittenRows(partialOf(out), table) : { bytes: 0, count: 0, rows: table.rows };
+  const continuesAt = isResumed ? start.bytes : undefined;
+  return { output: await createPrivateFile('--out', out, { isReplacedAtEnd: true, continuesAt }), ...start };
+}
+
+/** Map a file to another. */
+export async function mapTable(file: string, options: MapTableOptions, io: Io, signal: AbortSignal): Promise<void> {
+  const out = checkOut(options, io);
+  const version = options.v2 ? 2 : 3;
+  const job = beginJob(options, out === '-' ? { ...io, out: io.err, outIsTerminal: false } : io, signal);
+  const { input, table } = await openTable(file, options, io, signal);
+  const { output, bytes, count, rows } = await openOutput(file, out, table, options.resume === true, io);
+  const line = createProgressLine('rows', io);
+  const counts = { rows: count, mapped: 0, optedOut: 0, invalid: 0 };
+  const work = async (): Promise<void> => {
+    if (table.header && bytes === 0) await output.write(table.header);
+    const answered = inOrder(batchesOf(rows), options.workers ?? DEFAULT_WORKERS, signal, async (batch, inner) => {
+      const lines = await linesOf(job.client, batch, table, version, inner);
+      return () => ({ ...lines, read: batch.length });
+    });
+    for await (const { text, read, mapped, optedOut, invalid } of answered) {
+      await output.write(text);
+      counts.rows += read;
+      counts.mapped += mapped;
+      counts.optedOut += optedOut;
+      counts.invalid += invalid;
+      line.show(counts.rows, input.readBytes, input.totalBytes);
+    }
+  };
+  let failure = await failureOf(work());
+  const fault = failure === undefined ? table.faultOfAll() : undefined;
+  line.stop();
+  const partial = counts.rows > 0 && 'partial';
+  failure ??= await failureOf(output.close(failure === undefined ? !fault : partial));
+  const hint = `the rows mapped so far are in ${shownPath(partialOf(out))}: run the same command with --resume to continue`;
+  const summary = { ...counts, read: counts.rows, kept: count };
+  report(job, { summary, failure, ms: performance.now() - job.startedAt }, counts, out === '-' ? null : hint);
+  if (fault) throw fault;
+}
