@@ -20,6 +20,9 @@ export function formatInstant(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
+/** A raw ID or an instant: one test instead of two. */
+const IDENTIFIER = /^[\w+/=:.-]+$/;
+
 /**
  * Format one field of a line whose other fields are text already. Several times faster than {@link csvLine}.
  *
@@ -27,6 +30,7 @@ export function formatInstant(at: number | null): string | null {
  */
 export function csvField(value: string | null, delimiter: string): string {
   if (value === null) return '';
+  if (delimiter === ',' && IDENTIFIER.test(value)) return value;
   const isQuoted = value.includes(delimiter) || /["\r\n]|^\s|\s$/.test(value);
   return isQuoted ? `"${value.replaceAll('"', '""')}"` : value;
 }

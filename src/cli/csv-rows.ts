@@ -102,6 +102,12 @@ function positionAfter(text: string, start: number, lines: number): number {
   return at;
 }
 
+/** The position before the line break, if any, at the end of the row from `at` to `end`. */
+function endOfText(text: string, at: number, end: number): number {
+  const before = end > at && text[end - 1] === '\n' ? end - 1 : end;
+  return before > at && before < end && text[before - 1] === '\r' ? before - 1 : before;
+}
+
 /** The position after the line that contains the character at `at`, but at most `end`, which is also the end of a line. */
 function endOfLine(text: string, at: number, end: number): number {
   return at < end ? text.indexOf('\n', at) + 1 || end : end;
@@ -153,7 +159,7 @@ async function* rowsOf(input: Input, format: { delimiter?: string }): AsyncGener
       for (const fields of records) {
         const lines = countLines(fields);
         const end = positionAfter(rest, at, lines);
-        rows.push({ line, fields, text: rest.slice(at, end).replace(/\r?\n$/, '') });
+        rows.push({ line, fields, text: rest.slice(at, endOfText(rest, at, end)) });
         line += lines;
         at = end;
       }

@@ -199,6 +199,15 @@ describe('an interrupted run', () => {
     expect(await fixture.text(out)).toBe(await fixture.text(fixture.path('whole.csv')));
   });
 
+  test('leaves no file if no row was written', async () => {
+    const path = await fixture.file('refused.csv', people(1));
+    fixture.answer = () => new Response('', { status: 403 });
+    const { code, err } = await map([path, '--column', '1', '--out', fixture.path('refused.out.csv')]);
+    expect(code).toBe(1);
+    expect(err).not.toContain('--resume');
+    expect(await fixture.text(fixture.path('refused.out.csv.partial'))).toBeUndefined();
+  });
+
   test.each<[what: string, partial: string, args: string[]]>([
     ['other rows', 'email,n,advertising_id,previous_id,refresh_at,unmapped_reason\nx@example.com,1,A,,B,\n', []],
     ['another version', 'email,n,advertising_id,bucket_id,unmapped_reason\np0@example.com,0,A,B,\n', []],

@@ -35,9 +35,10 @@ export async function openCsvTable(input: Input, options: DiiRowOptions, version
   let firstInvalid: InvalidRow | undefined;
 
   const startOf = ({ fields, text, broken }: Row): string => {
-    if (broken || fields.length > width) return csvField(text, delimiter) + delimiter.repeat(keptWidth);
-    if (kept) return lineOf(kept.map((at) => fields[at] ?? null)) + delimiter;
-    return text + delimiter.repeat(width - fields.length + 1);
+    if (broken || fields.length > width) return csvField(text, delimiter) + delimiter.repeat(keptWidth - 1);
+    if (kept) return lineOf(kept.map((at) => fields[at] ?? null));
+    // Most rows need no new string.
+    return fields.length === width ? text : text + delimiter.repeat(width - fields.length);
   };
   const read = (row: Row): TableRow => {
     const { line, fields } = row;
@@ -55,8 +56,15 @@ export async function openCsvTable(input: Input, options: DiiRowOptions, version
   return {
     header: header && `${lineOf([...(kept?.map((at) => header[at]!) ?? header), ...added])}\n`,
     rows: rows(),
-    endOf: (values) => `${lineOf(values)}\n`,
-    isEnd: (text) => text.replace(/"(?:[^"]|"")*"/g, '').split(delimiter).length === added.length,
+    endOf: (values) => {
+      let end = '';
+      for (const value of values) end += delimiter + csvField(value, delimiter);
+      return `${end}\n`;
+    },
+    isEnd: (text) => {
+      const [before, ...fields] = text.replace(/"(?:[^"]|"")*"/g, '').split(delimiter);
+      return before === '' && fields.length === added.length;
+    },
     faultOfAll: () => (valid === 0 && firstInvalid ? noValidRow(input.name, count, firstInvalid, index) : undefined),
   };
 }

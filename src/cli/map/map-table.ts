@@ -66,18 +66,15 @@ async function linesOf(
   version: 2 | 3,
   signal: AbortSignal,
 ): Promise<Lines> {
-  const diis = batch.map(({ dii }) => dii);
-  const results = version === 2 ? client.mapIdentitiesV2(diis, { signal }) : client.mapIdentities(diis, { signal });
+  const results = version === 2 ? client.mapIdentitiesV2(batch, { signal }) : client.mapIdentities(batch, { signal });
   const count = { mapped: 0, optout: 0, unmapped: 0 };
-  let text = '';
-  let at = 0;
-  for await (const some of results.batches())
-    for (const result of some) {
-      const { start, fault } = batch[at++]!;
-      count[result.status]++;
-      text += start + endOf(valuesOf(result, version, fault));
-    }
-  return { text, mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
+  const parts: string[] = [];
+  for await (const result of results) {
+    const { start, fault } = result.dii;
+    count[result.status]++;
+    parts.push(start, endOf(valuesOf(result, version, fault)));
+  }
+  return { text: parts.join(''), mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
 }
 
 /** As for stored mappings. */
@@ -164,7 +161,8 @@ export async function mapTable(file: string, options: MapTableOptions, io: Io, s
   const fault = failure === undefined ? table.faultOfAll() : undefined;
   line.stop();
   const partial = counts.rows > 0 && 'partial';
-  failure ??= await failureOf(output.close(failure === undefined ? !fault : partial));
+  const closeFailure = await failureOf(output.close(failure === undefined ? !fault : partial));
+  failure ??= closeFailure;
   const hint = `the rows mapped so far are in ${shownPath(partialOf(out))}: run the same command with --resume to continue`;
   const summary = { ...counts, read: counts.rows, kept: count };
   report(job, { summary, failure, ms: performance.now() - job.startedAt }, counts, out === '-' ? null : hint);
