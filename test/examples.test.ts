@@ -7,7 +7,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -17,11 +17,17 @@ import { root } from '../build/dist.ts';
 import { INSTALL_MS } from '../build/packages.ts';
 import { createOperator, type Operator } from '../src/operator/index.ts';
 import { listen } from '../src/operator/node.ts';
+import { createClient } from '../src/server/index.ts';
+import { blocks } from './docs/blocks.ts';
 import { openProfile } from './support/browser.ts';
 import { ruleAgainst } from './support/filter-rules.ts';
 import { consumers, installPacked, run, type User } from './support/packed.ts';
 
-const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid', 'capacitor'];
+const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid', 'capacitor', 'duckdb'];
+
+interface Connection {
+  runAndReadAll(sql: string): Promise<{ getRowObjectsJson(): Record<string, unknown>[] }>;
+}
 
 let user: User;
 let operator: Operator;
@@ -205,6 +211,82 @@ describe('nextjs', () => {
     };
     expect(await labelFor({ user: 'reader@example.com' })).toBe(LABEL);
     expect(await labelFor({})).toBe(null);
+  });
+});
+
+describe('duckdb', () => {
+  test('maps a lake, the next day what is due and new, and removes users who have opted out', async () => {
+    const folder = await mkdtemp(join(user.folder, 'lake-'));
+    let at = Date.UTC(2026, 0, 1);
+    const mapping = createOperator({ roles: ['MAPPER', 'OPTOUT'], now: () => at });
+    const listening = await listen(mapping, { port: 0, graceMs: 0 });
+    const { apiKey, clientSecret } = mapping.participants[0]!;
+    const client = createClient({ baseUrl: listening.url, apiKey, clientSecret, now: () => at });
+    onTestFinished(async () => {
+      vi.useRealTimers();
+      await listening.close();
+      await mapping.close();
+    });
+    const env = { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
+    const lake = pathToFileURL(join(folderOf('duckdb'), 'lake.js')).href;
+    // In its own process: the command's clock is the operator's.
+    const clock = `const { now } = Date; const from = now(); Date.now = () => ${'{AT}'} + now() - from;`;
+    const step = async (code: string) => {
+      const preload = `data:text/javascript,${encodeURIComponent(clock.replace('{AT}', `${at}`))}`;
+      const options = { env: { ...process.env, ...env, NODE_OPTIONS: `--import ${preload}` } };
+      await run(
+        process.execPath,
+        ['--input-type=module', '-e', `import * as lake from '${lake}'; ${code}`, folder],
+        options,
+      );
+    };
+    const { DuckDBInstance } = (await import(
+      /* @vite-ignore */ pathToFileURL(`${root}test/consumers/node_modules/@duckdb/node-api/lib/index.js`).href
+    )) as { DuckDBInstance: { create(): Promise<{ connect(): Promise<Connection> }> } };
+    const duck = await (await DuckDBInstance.create()).connect();
+    const query = async (sql: string) => (await duck.runAndReadAll(sql)).getRowObjectsJson();
+    const people = (
+      count: number,
+    ) => `COPY (SELECT i AS id, 'lake-' || i || '@example.com' AS email FROM range(${count}) t(i))
+      TO '${folder}/people.parquet' (FORMAT parquet)`;
+    const stored = () =>
+      query(`SELECT * REPLACE (epoch_ms(refresh_at)::DOUBLE AS refresh_at)
+      FROM '${folder}/mappings.parquet' ORDER BY id`);
+    /** The rows as the service maps them now. */
+    const mapped = async (count: number) => {
+      const rows = Array.from({ length: count }, (_, id) => ({ id, email: `lake-${id}@example.com` }));
+      return (await client.mapIdentities(rows).toArray()).map((result) => ({
+        id: `${result.dii.id}`,
+        advertising_id: result.status === 'mapped' ? result.rawId : null,
+        previous_id: result.status === 'mapped' ? result.previousRawId : null,
+        refresh_at: result.status === 'mapped' ? result.remapAt : null,
+        unmapped_reason: result.status === 'mapped' ? null : 'optout',
+      }));
+    };
+
+    await query(people(6_000));
+    await step(`await lake.mapDue(process.argv[1], new Date(${at}));`);
+    const first = await mapped(6_000);
+    expect(await stored()).toEqual(first);
+
+    at += 86_400_000;
+    await query(people(6_100));
+    await client.optOut({ email: 'lake-7@example.com' });
+    await step(`await lake.mapDue(process.argv[1], new Date(${at})); await lake.applyOptOuts(process.argv[1]);`);
+    const second = await mapped(6_100);
+    expect(first[7]!.advertising_id).not.toBeNull();
+    expect(second[7]!.unmapped_reason).toBe('optout');
+    expect(await stored()).toEqual(second);
+    // Files with DII are gone.
+    expect((await readdir(folder)).sort()).toEqual(['mappings.parquet', 'people.parquet']);
+
+    // The query of the documentation selects the same: nobody of 2026 is new, and all with a raw ID are due by now.
+    const page = blocks.filter((block) => block.page.endsWith('guide/mapping-in-a-warehouse.md'));
+    const [{ code }] = page.filter(({ language }) => language === 'sql') as [(typeof page)[0]];
+    await query(code.replace(/'(\w+\.\w+)'/g, `'${folder}/$1'`).replace('now()', `TIMESTAMPTZ '2027-01-01'`));
+    const due = (await readFile(`${folder}/due.jsonl`, 'utf8')).trim().split('\n');
+    expect(due).toHaveLength(second.filter(({ refresh_at }) => refresh_at !== null).length);
+    expect(JSON.parse(due[0]!)).toEqual({ id: expect.any(Number), email: expect.stringContaining('lake-') });
   });
 });
 

@@ -40,6 +40,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
   ],
   'Guides: mapping': [
     ['Mapping at scale', 'guide/mapping-at-scale'],
+    ['Mapping in a warehouse', 'guide/mapping-in-a-warehouse'],
     ['Stored mappings', 'mapping'],
   ],
   'Guides: operating': [

@@ -225,6 +225,33 @@ describe('the process of tessera map', () => {
     expect(await run).toEqual({ stdout: expect.stringMatching(/^process-0@example\.com,[^,]+,/), stderr: '' });
   });
 
+  test('with --out -, is a filter that an engine starts for each partition, also an empty one', async () => {
+    const lineOf = (i: number) => `{"id":${i},"email":"part-${i}@example.com"}\n`;
+    const partitions = [0, 1, 7_000].map((count) => Array.from({ length: count }, (_, i) => lineOf(i)).join(''));
+    const outputs = await Promise.all(
+      partitions.map(async (lines) => {
+        const { child, said, exit } = start(['map', '-', '--jsonl', '--out', '-']);
+        child.stdin.end(lines);
+        expect(await exit).toEqual([0, null]);
+        return said.out;
+      }),
+    );
+    for (const [at, out] of outputs.entries()) {
+      const rows = out.split('\n').slice(0, -1);
+      expect(rows.map((row) => `${row.replace(/,"advertising_id":"[^"]+",.*/, '')}}\n`).join('')).toBe(partitions[at]);
+    }
+  });
+
+  test('with --out -, answers a line while its writer waits, and ends at a signal', async () => {
+    const { child, said, exit } = start(['map', '-', '--jsonl', '--out', '-']);
+    child.stdin.write('{"email":"waits@example.com"}\n');
+    await once(child.stdout, 'data');
+    expect(said.out).toMatch(/^\{"email":"waits@example\.com","advertising_id":"[^"]+",.*\}\n$/);
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([null, 'SIGTERM']);
+    expect(said.err).toBe('');
+  });
+
   test.each([
     ['a database', async () => ['--rejects', '/dev/null', '--database', await fixture.database()]],
     ['a file', async () => ['--out', fixture.path('large.csv')]],
