@@ -48,6 +48,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['In production', 'operator-production'],
     ['Command line', 'command-line'],
     ['Docker and Compose', 'guide/docker'],
+    ['Kubernetes', 'guide/kubernetes'],
     ['TLS and proxy', 'guide/tls'],
     ['PostgreSQL', 'guide/postgresql'],
     ['Metrics and alerts', 'guide/monitoring'],

@@ -30,6 +30,10 @@ export interface Io {
    * ends when standard output cannot be written, because its results would be lost.
    */
   serves?(): void;
-  /** Resolves when a signal asks the process to stop. */
-  stopped(): Promise<void>;
+  /**
+   * Resolves when a signal asks the process to stop.
+   *
+   * @param drainMs  how long the command continues before it begins to stop. Default: 0.
+   */
+  stopped(drainMs?: number): Promise<void>;
 }

@@ -28,6 +28,7 @@ function endAfter(ms: number): void {
 
 /** Called at the first signal. Without one, and at the second signal, the process ends at once. */
 const stopping = new Set<() => void>();
+let drainMs = 0;
 let isStopped = false;
 
 function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
@@ -35,7 +36,7 @@ function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
     isStopped = true;
     for (const stop of stopping) stop();
     stopping.clear();
-    endAfter(STOP_TIMEOUT_MS);
+    endAfter(drainMs + STOP_TIMEOUT_MS);
     return;
   }
   process.off(signal, onSignal);
@@ -135,7 +136,10 @@ process.exitCode = await run(process.argv.slice(2), {
   serves: () => {
     isService = true;
   },
-  stopped: () => new Promise((resolve) => void stopping.add(resolve)),
+  stopped: (ms = 0) => {
+    drainMs = ms;
+    return new Promise((resolve) => void stopping.add(resolve));
+  },
 });
 // A process of `--processes` ends only when it has been stopped.
 if (isStopped || process.send) endAfter(FLUSH_TIMEOUT_MS);

@@ -38,7 +38,8 @@ export function addRowOptions(command: Command): Command {
     );
 }
 
-function flagOf(name: string): string {
+/** Return the flag of an option, given its name in a program: `siteId` is `--site-id`. */
+export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

@@ -69,6 +69,34 @@ describe('tessera operator', () => {
     expect(err).toContain('warning: opt-outs are kept in memory');
   });
 
+  test('with --drain-seconds, answers requests after a signal, but fails its health check', async () => {
+    const statuses: number[] = [];
+    const drained = new Promise<void>((resolve) => {
+      void tessera(['operator', '--port', '0', '--drain-seconds', '5'], {
+        whileReady: async (url) => {
+          const health = async () => (await fetch(`${url}/ops/healthcheck`)).status;
+          statuses.push(await health());
+          // After this function has returned, which is the signal.
+          setImmediate(async () => {
+            while (statuses.at(-1) !== 503) statuses.push(await health());
+            statuses.push((await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: 'AAAA' })).status);
+          });
+        },
+      }).then(({ code }) => {
+        statuses.push(code);
+        resolve();
+      });
+    });
+    await drained;
+    expect([...new Set(statuses)]).toEqual([200, 503, 400, 0]);
+  });
+
+  test.each([['-1'], ['1.5'], ['3601']])('--drain-seconds %s exits with 2', async (seconds) => {
+    const { code, err } = await tessera(['operator', '--port', '0', '--drain-seconds', seconds]);
+    expect(code).toBe(2);
+    expect(err).toContain(`--drain-seconds: expected a whole number from 0 to 3600, got ${seconds}`);
+  });
+
   test('reads --roles in any case, with spaces', async () => {
     const { code, out } = await tessera(['operator', '--port', '0', '--roles', 'mapper, Generator ']);
     expect([code, out[0]]).toEqual([0, '# site 101, roles MAPPER,GENERATOR']);

@@ -1,17 +1,22 @@
 /** The files of deploy/: what they name exists, their metrics are those of a real operator, and the operator runs with them. */
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { root } from '../../build/dist.ts';
+import { INSTALL_MS } from '../../build/packages.ts';
 import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
 import { tessera } from '../cli/fixtures.ts';
 import { emptyFolder, freshLocation } from '../database/locations.ts';
+import { COMMAND } from '../support/command.ts';
+import { consumers } from '../support/packed.ts';
 import { faultOf } from './commands.ts';
 
 const deploy = `${root}deploy/`;
@@ -39,6 +44,23 @@ interface Compose {
   readonly networks: object;
   readonly volumes: object;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+}
+interface Deployment {
+  readonly spec: {
+    readonly template: {
+      readonly metadata: { readonly labels: object; readonly annotations: Readonly<Record<string, string>> };
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly volumes: readonly { readonly secret: { readonly secretName: string } }[];
+        readonly containers: readonly {
+          readonly args: readonly string[];
+          readonly ports: readonly { readonly containerPort: number }[];
+          readonly volumeMounts: readonly { readonly mountPath: string }[];
+          readonly readinessProbe: { readonly httpGet: { readonly path: string } };
+        }[];
+      };
+    };
+  };
 }
 interface Job {
   readonly permissions?: Readonly<Record<string, string>>;
@@ -134,6 +156,81 @@ describe('Dockerfile', async () => {
     expect(await check()).toBe(0);
     await close();
     expect(await check()).toBe(1);
+  });
+});
+
+describe('kubernetes', async () => {
+  const manifests = parseAllDocuments(await textOf('kubernetes/operator.yaml')).map((one) => one.toJSON());
+  const example = JSON.parse(await textOf('kubernetes/operator.example.json'));
+  const [deployment] = manifests as [Deployment];
+  const { containers, volumes, terminationGracePeriodSeconds } = deployment.spec.template.spec;
+  const [container] = containers as [(typeof containers)[0]];
+
+  test(
+    'every manifest matches the schema of its kind, which refuses a wrong value',
+    async () => {
+      const models = await consumers();
+      const kinds = ['Deployment', 'Service', 'PodDisruptionBudget'] as const;
+      expect(manifests.map(({ kind }) => kind)).toEqual(kinds);
+      for (const [at, manifest] of manifests.entries()) {
+        const Model = models[kinds[at]!]!;
+        new Model(manifest).validate();
+        expect(() => new Model({ ...manifest, spec: { ...manifest.spec, selector: 1 } }).validate()).toThrow(
+          'selector',
+        );
+      }
+    },
+    INSTALL_MS,
+  );
+
+  test('all select the pods of the Deployment', () => {
+    const { labels } = deployment.spec.template.metadata;
+    expect(labels).toEqual({ app: 'tessera-operator' });
+    expect(manifests.map(({ spec: { selector } }) => selector.matchLabels ?? selector)).toEqual([
+      labels,
+      labels,
+      labels,
+    ]);
+  });
+
+  test('its ports, paths and times are those of the operator that it starts', async () => {
+    expect(await faultOf(container.args)).toBeUndefined();
+    expect(container.ports.map(({ containerPort }) => containerPort)).toEqual([example.port, example.metricsPort]);
+    expect(deployment.spec.template.metadata.annotations['prometheus.io/port']).toBe(`${example.metricsPort}`);
+    const mounted = container.volumeMounts[0]!.mountPath;
+    const named = [container.args[container.args.indexOf('--config') + 1]!, example.rootSecretFile as string];
+    const page = await readFile(`${root}docs/guide/kubernetes.md`, 'utf8');
+    for (const path of named) {
+      expect(dirname(path)).toBe(mounted);
+      expect(page).toContain(`--from-file=${basename(path)}`);
+    }
+    expect(page).toContain(`secret generic ${volumes[0]!.secret.secretName} `);
+    const drain = Number(container.args[container.args.indexOf('--drain-seconds') + 1]);
+    // The command ends itself 25 s after the drain.
+    expect(terminationGracePeriodSeconds).toBeGreaterThan(drain + 25);
+  });
+
+  test('its command starts with its files; the health check fails after a signal', async () => {
+    const folder = await emptyFolder();
+    const rootSecretFile = join(folder, 'root-secret');
+    await writeFile(rootSecretFile, crypto.getRandomValues(new Uint8Array(32)), { mode: 0o440 });
+    const database = await freshLocation('postgres');
+    const changed = { ...example, host: '127.0.0.1', port: 0, metricsPort: 0, database, rootSecretFile };
+    await writeFile(join(folder, 'operator.json'), JSON.stringify(changed), { mode: 0o440 });
+    const args = container.args.map((arg) => arg.replace(container.volumeMounts[0]!.mountPath, folder));
+    const child = spawn(process.execPath, [COMMAND, ...args], { env: { PATH: process.env.PATH ?? '' } });
+    const exit = once(child, 'exit');
+    let url: string | undefined;
+    for await (const line of createInterface({ input: child.stdout })) {
+      [, url] = /^listening on (\S+)$/.exec(line) ?? [];
+      if (url) break;
+    }
+    const { path } = container.readinessProbe.httpGet;
+    const health = async () => (await fetch(url + path)).status;
+    expect(await health()).toBe(200);
+    child.kill('SIGTERM');
+    await expect.poll(health, { interval: 20 }).toBe(503);
+    expect(await exit).toEqual([0, null]);
   });
 });
 

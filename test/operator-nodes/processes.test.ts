@@ -57,6 +57,17 @@ describe('several processes', () => {
     expect(workers.filter(isAlive)).toEqual([]);
   });
 
+  test('drain together: every process fails its health check, and still answers', async () => {
+    const node = await startTwo(['--drain-seconds', '8']);
+    const health = async (): Promise<number> =>
+      (await fetch(`${node.url}/ops/healthcheck`, { headers: { connection: 'close' } })).status;
+    expect(await health()).toBe(200);
+    const stopping = node.stop();
+    await expect.poll(async () => [await health(), await health()], { ...WAIT, interval: 20 }).toEqual([503, 503]);
+    expect(await post(node, '/v2/token/refresh', 'AAAA')).toBe(400);
+    expect((await stopping).code).toBe(0);
+  });
+
   test('one that is killed is started again, and the others answer meanwhile', async () => {
     const node = await startTwo();
     const [victim] = await workersOf(node);

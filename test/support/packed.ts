@@ -11,8 +11,11 @@ import { install } from '../../build/packages.ts';
 
 export const run = promisify(execFile);
 
+/** A kind of object in Kubernetes. `validate` throws if the object does not match the schema. */
+type Model = new (object: object) => { validate(): void };
+
 /** The packages of test/consumers/, as far as tests use them: it is installed on first use, so `tsc` does not see their types. */
-interface Consumers {
+interface Consumers extends Readonly<Record<'Deployment' | 'Service' | 'PodDisruptionBudget', Model>> {
   publint(options: object): Promise<{ readonly messages: readonly { readonly type: string }[] }>;
   webpack(
     configuration: object,

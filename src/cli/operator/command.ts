@@ -7,13 +7,13 @@ import { Command, Option } from 'commander';
 import type { Io } from '../io.ts';
 import { parseNumber, parseRoles, withFlagNames } from '../options.ts';
 import type { CredentialOutput } from './credentials.ts';
+import { processCount } from './processes/group-settings.ts';
 import {
   LOG_LEVELS,
   loadSettings,
   type OperatorCommandOptions,
   type OperatorSettings,
   operatorOptions,
-  processCount,
   WORKER_VARIABLE,
 } from './settings.ts';
 
@@ -31,6 +31,11 @@ function addLimits(command: Command): Command {
     .option(
       '--metrics-port <port>',
       'separate port for /metrics, 0 for any free port (default: the port of the service)',
+      parseNumber,
+    )
+    .option(
+      '--drain-seconds <seconds>',
+      'after a signal, answer requests for this long while the health check answers 503 (default: 0)',
       parseNumber,
     )
     .option('--trust-proxy', 'read client addresses from X-Forwarded-For, which the proxy in front sets')

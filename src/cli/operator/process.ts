@@ -46,7 +46,7 @@ export async function withHangUp(io: Io, onSignal: () => void, work: (io: Io) =>
   };
   process.on('SIGHUP', onHangUp);
   try {
-    await work({ ...io, stopped: () => Promise.race([io.stopped(), hungUp]) });
+    await work({ ...io, stopped: (drainMs) => Promise.race([io.stopped(drainMs), hungUp]) });
   } finally {
     process.off('SIGHUP', onHangUp);
   }

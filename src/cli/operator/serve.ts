@@ -6,6 +6,7 @@
  * goes to standard error.
  */
 
+import { setTimeout } from 'node:timers/promises';
 import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
 import type { Listening, listen } from '../../operator/node.ts';
 import { isLoopback } from '../../token/checks.ts';
@@ -13,6 +14,7 @@ import { checkEnvFile } from '../env-file.ts';
 import { announceNewDatabase } from '../existing-database.ts';
 import type { Io } from '../io.ts';
 import { announceCredentials, type CredentialOutput } from './credentials.ts';
+import { createDrainHandler, type DrainHandler } from './drain.ts';
 import { createLog, openPort, withHangUp } from './process.ts';
 import { type OperatorSettings, operatorOptions } from './settings.ts';
 
@@ -93,7 +95,7 @@ export async function serve(
   io: Io,
   { wrap = (operator) => operator, opensPortsLast = false }: ServeOptions = {},
 ): Promise<void> {
-  const { host = '127.0.0.1', metricsPort } = settings;
+  const { host = '127.0.0.1', metricsPort, drainSeconds = 0 } = settings;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
   const log = createLog(settings, io);
@@ -107,7 +109,9 @@ export async function serve(
     },
   };
   const ports = createPorts(settings);
+  const drainMs = drainSeconds * 1000;
   let operator: Operator | undefined;
+  let service: DrainHandler;
   let stopped: Promise<void>;
   try {
     if (!opensPortsLast) await ports.open();
@@ -116,20 +120,21 @@ export async function serve(
       ...operatorOptions(settings),
       logger,
     });
-    ports.service.set(wrap(operator));
+    service = createDrainHandler(wrap(operator));
+    ports.service.set(service);
     ports.metrics.set(operator.metrics);
     if (operator.inMemory) warnAboutMemory(settings, io);
     if (settings.database !== undefined) await announceNewDatabase(settings.database, io);
     await operator.ready;
     hasStarted = true;
     if (opensPortsLast) await ports.open();
-    const [service, metrics] = ports.servers;
+    const [main, metrics] = ports.servers;
     if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
     const { credentialVariables } = settings;
-    await announceCredentials(operator, service!.url, { ...output, credentialVariables }, io);
+    await announceCredentials(operator, main!.url, { ...output, credentialVariables }, io);
     // A reader of the line may send the signal at once.
-    stopped = io.stopped();
-    io.out(`listening on ${service!.url}`);
+    stopped = io.stopped(drainMs);
+    io.out(`listening on ${main!.url}`);
   } catch (error) {
     // Answer the requests that wait for an operator that could not be created.
     if (!operator) for (const handler of [ports.service, ports.metrics]) handler.set(unavailable);
@@ -139,6 +144,8 @@ export async function serve(
     throw error;
   }
   await stopped;
+  service.drain();
+  if (drainMs > 0) await setTimeout(drainMs);
   await ports.close();
   await operator.close();
 }

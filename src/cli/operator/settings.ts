@@ -4,17 +4,15 @@
  * precedence. `createOperator` checks them.
  */
 
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { locationKind } from '../../database/index.ts';
 import type { OperatorOptions } from '../../operator/index.ts';
 import { choiceFault, kindOf } from '../../token/checks.ts';
 import { warnIfWritableByOthers } from '../existing-database.ts';
 import { decodeText, warnIfReadableByOthers } from '../input.ts';
 import type { Io } from '../io.ts';
+import { flagOf } from '../options.ts';
 import { parseJson, shownPath, unreadable } from '../paths.ts';
 import { warnAboutPassword, warnAboutSecret } from '../service-options.ts';
-import { availableCores } from './available-cores.ts';
 
 /** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
@@ -27,6 +25,8 @@ export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' 
   readonly rootSecretFile?: string;
   /** Number of processes behind the port, or `auto` for one per core. Default: only this process. */
   readonly processes?: number | 'auto';
+  /** Seconds for which the health check answers 503 after a signal, before the port is closed. Default: 0. */
+  readonly drainSeconds?: number;
   readonly logLevel?: string;
   /** The environment variables that the participant's credentials come from; none in the file. */
   readonly credentialVariables?: readonly string[];
@@ -48,6 +48,7 @@ const COMMAND_NAMES = {
   trustProxy: true,
   rootSecretFile: true,
   processes: true,
+  drainSeconds: true,
   logLevel: true,
 } satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions | 'credentialVariables'>, true>;
 
@@ -97,6 +98,7 @@ const TYPES = {
   host: 'string',
   metricsPort: 'number',
   trustProxy: 'boolean',
+  drainSeconds: 'number',
   rootSecretFile: 'string',
   database: 'string',
 } as const satisfies { readonly [name in keyof OperatorSettings]: string };
@@ -109,47 +111,16 @@ function typesFault(settings: OperatorSettings): string | undefined {
   return undefined;
 }
 
-const MAX_PROCESSES = 1024;
-const MAX_PORT = 65_535;
+/** The largest values of whole numbers. */
+const LARGEST = { port: 65_535, metricsPort: 65_535, drainSeconds: 3600 } as const;
 
-function portFault(name: string, value: number | undefined): string | undefined {
-  if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= MAX_PORT)) return undefined;
-  return `${name}: expected a whole number from 0 to ${MAX_PORT}, got ${value}`;
-}
-
-/**
- * Return the number of processes to start; undefined if this process serves alone.
- *
- * @throws {RangeError} if the processes could not share their state.
- */
-export function processCount({ processes, database }: OperatorSettings): number | undefined {
-  if (processes === undefined) return undefined;
-  if (processes !== 'auto' && !(Number.isInteger(processes) && processes >= 1 && processes <= MAX_PROCESSES))
-    throw new RangeError(`--processes: expected auto or a number from 1 to ${MAX_PROCESSES}, got ${processes}`);
-  if (database !== undefined && locationKind(database) === 'url')
-    return processes === 'auto' ? availableCores() : processes;
-  if (processes === 1) return undefined;
-  const reason =
-    database === undefined
-      ? 'in memory each process would have its own opt-outs and IDs'
-      : 'a folder belongs to one process';
-  throw new RangeError(`--processes: expected a database on PostgreSQL (--database postgres://...): ${reason}`);
-}
-
-/** User and password may change while the processes run. */
-function withoutCredentials(database: string): string {
-  if (!URL.canParse(database)) return database;
-  const url = new URL(database);
-  url.username = '';
-  url.password = '';
-  for (const name of ['user', 'password']) url.searchParams.delete(name);
-  return url.href;
-}
-
-/** Return a hash of the database's location, without user and password. Two processes with the same state have the same hash. */
-export function databaseFingerprint({ database }: OperatorSettings): string {
-  const location = database === undefined ? 'memory' : withoutCredentials(database);
-  return createHash('sha256').update(location).digest('hex');
+function rangeFault(settings: OperatorSettings, shownAs: (name: string) => string): string | undefined {
+  for (const [name, largest] of Object.entries(LARGEST)) {
+    const value = settings[name as keyof typeof LARGEST];
+    if (value !== undefined && !(Number.isInteger(value) && value >= 0 && value <= largest))
+      return `${shownAs(name)}: expected a whole number from 0 to ${largest}, got ${value}`;
+  }
+  return undefined;
 }
 
 /** The values of `--log-level`. */
@@ -174,11 +145,10 @@ async function readConfig(file: string | undefined, io: Io): Promise<OperatorSet
         `--config: expected one of ${Object.keys(CONFIG_NAMES).join(', ')}, got ${JSON.stringify(name)}`,
       );
   if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers(file, io, '--config');
-  const { port, metricsPort, logLevel } = settings;
+  const { logLevel } = settings;
   const fault =
     typesFault(settings) ??
-    portFault('port', port) ??
-    portFault('metricsPort', metricsPort) ??
+    rangeFault(settings, (name) => name) ??
     (logLevel === undefined ? undefined : choiceFault('logLevel', LOG_LEVELS, logLevel));
   if (fault) throw new RangeError(fault);
   return settings;
@@ -214,13 +184,13 @@ function usedVariables(environment: OperatorSettings, named: OperatorSettings): 
 /**
  * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
  *
- * @throws {RangeError} for a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config`
+ * @throws {RangeError} for a number out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config`
  *   file.
  */
 export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promise<OperatorSettings> {
   const { config, ...named } = flags;
   const { env } = io;
-  const fault = portFault('--port', named.port) ?? portFault('--metrics-port', named.metricsPort);
+  const fault = rangeFault(named, flagOf);
   if (fault) throw new RangeError(fault);
   if (named.apiKey !== undefined) warnAboutSecret('--api-key', io);
   if (named.clientSecret !== undefined) warnAboutSecret('--client-secret', io);

@@ -38,7 +38,8 @@ interface RouterEnv {
 
 /** Any string can be a method, but the log and metrics contain only these. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-const HEALTH_PATH = '/ops/healthcheck';
+/** Answers 200 if the operator can reach its state, otherwise 503. */
+export const HEALTH_PATH = '/ops/healthcheck';
 const METRICS_PATH = '/metrics';
 const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
 const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);

@@ -30,6 +30,8 @@ export interface StartMessage {
 /** From the parent to a worker. */
 export type ToWorker =
   | StartMessage
+  /** Answer health checks with 503: `stop` follows. */
+  | { readonly type: 'drain' }
   /** Answer the requests in progress, then end. */
   | { readonly type: 'stop' }
   | { readonly type: 'snapshot'; readonly id: number }

@@ -8,6 +8,7 @@
  */
 
 import type { Worker } from 'node:cluster';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createMetricsHandler } from '../../../operator/http/router.ts';
 import type { Listening } from '../../../operator/node.ts';
 import { sleep } from '../../../server/retry.ts';
@@ -137,8 +138,13 @@ function createGroup(options: GroupOptions) {
       }
       log.info({}, 'every process has been replaced');
     },
-    stop: async (): Promise<void> => {
+    /** @param drainMs  how long the processes still answer, while their health check answers 503. */
+    stop: async (drainMs: number): Promise<void> => {
       group.stop();
+      if (drainMs > 0) {
+        for (const worker of running) sendTo(worker, { type: 'drain' });
+        await wait(drainMs);
+      }
       await Promise.all([...running].map((worker) => stop(worker, collect)));
     },
   };
@@ -177,7 +183,9 @@ export async function runProcesses(
       .catch((error: Error) => group.log.error({ error: error.name }, 'the processes could not be replaced'));
   };
   await withHangUp(io, restart, async (own) => {
-    const stopped = own.stopped();
+    const fullDrainMs = (settings.drainSeconds ?? 0) * 1000;
+    let drainMs = 0;
+    const stopped = own.stopped(fullDrainMs);
     try {
       // First, because a start that fails on a port in use must have stored nothing.
       metrics = await openMetricsPort(settings, group.collect);
@@ -186,8 +194,9 @@ export async function runProcesses(
       if (address) io.out(address);
       endStart?.();
       await stopped;
+      drainMs = fullDrainMs;
     } finally {
-      await group.stop();
+      await group.stop(drainMs);
       await metrics?.close();
     }
   });

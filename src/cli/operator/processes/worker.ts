@@ -10,8 +10,10 @@ import { createMetricsHandler } from '../../../operator/http/router.ts';
 import type { Operator } from '../../../operator/index.ts';
 import type { Io } from '../../io.ts';
 import type { CredentialOutput } from '../credentials.ts';
+import { createDrainHandler } from '../drain.ts';
 import { serve } from '../serve.ts';
-import { databaseFingerprint, type OperatorSettings, processCount } from '../settings.ts';
+import type { OperatorSettings } from '../settings.ts';
+import { databaseFingerprint, processCount } from './group-settings.ts';
 import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 
 /** How long a new process waits for its memory of opt-outs before it replaces another one, ms. */
@@ -113,7 +115,8 @@ async function serveInGroup(
   { io, stopped }: { readonly io: Io; readonly stopped: Promise<void> },
 ): Promise<void> {
   const { isFirst, envFile, hasMetricsPort } = start;
-  const { metricsPort: _, processes: __, publicMetrics = true, ...rest } = settings;
+  // The parent drains the group. A process that is replaced does not drain.
+  const { metricsPort: _, processes: __, drainSeconds: ___, publicMetrics = true, ...rest } = settings;
   const parentMetrics = createParentMetrics();
   let operator: Operator | undefined;
   const lines: string[] = [];
@@ -139,7 +142,13 @@ async function serveInGroup(
     onMessage((message) => {
       if (message.type === 'snapshot') void report(message.id);
     });
-    return publicMetrics && !hasMetricsPort ? withMetrics(created, parentMetrics) : created;
+    const handler = createDrainHandler(
+      publicMetrics && !hasMetricsPort ? withMetrics(created, parentMetrics) : created,
+    );
+    onMessage(({ type }) => {
+      if (type === 'drain') handler.drain();
+    });
+    return handler;
   };
   await serve({ ...rest, publicMetrics: false }, isFirst ? { ...output, envFile } : { onlyAdded: true }, own, {
     wrap,
