@@ -68,13 +68,14 @@ async function linesOf(
 ): Promise<Lines> {
   const results = version === 2 ? client.mapIdentitiesV2(batch, { signal }) : client.mapIdentities(batch, { signal });
   const count = { mapped: 0, optout: 0, unmapped: 0 };
-  const parts: string[] = [];
-  for await (const result of results) {
-    const { start, fault } = result.dii;
-    count[result.status]++;
-    parts.push(start, endOf(valuesOf(result, version, fault)));
-  }
-  return { text: parts.join(''), mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
+  let text = '';
+  for await (const some of results.batches())
+    for (const result of some) {
+      const { start, fault } = result.dii;
+      count[result.status]++;
+      text += start + endOf(valuesOf(result, version, fault));
+    }
+  return { text, mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
 }
 
 /** As for stored mappings. */
