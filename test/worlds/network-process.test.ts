@@ -60,4 +60,5 @@ test.skipIf(missing && !areAllRequired)(
     expect(reports.slice(0, 2)).toEqual(['user', 'user']);
     expect(['resolved nobody', 'storage_failed nobody', 'storage_failed user']).toContain(reports[2]);
   },
+  180_000,
 );
