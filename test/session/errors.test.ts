@@ -1,7 +1,7 @@
 /** The messages of a session, by value: what failed, what was expected, what came, the remedy. And what it warns of. */
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createSession } from '../../src/session/index.ts';
+import { createSession, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { MINUTE } from '../support/clock.ts';
 import {
@@ -38,13 +38,13 @@ describe('a failure of `provide`', () => {
   const refused = 'tokenHandler rejects pages on other origins, unless its origins option lists them';
   const busy = 'see the onError callback of tokenHandler or the log of the server';
   test.each<[string, () => unknown, string, number | undefined]>([
-    ['an error', () => Promise.reject(new RangeError('jane')), 'provide rejected with RangeError', undefined],
+    ['an error', () => Promise.reject(new RangeError('jane')), 'provide rejected with RangeError; see the console', undefined],
     [
       'an exception in the same task',
       () => {
         throw new RangeError('jane');
       },
-      'provide rejected with RangeError',
+      'provide rejected with RangeError; see the console',
       undefined,
     ],
     ['a string', () => Promise.reject('jane'), 'provide rejected with String', undefined],
@@ -113,7 +113,7 @@ describe('a failure of `provide`', () => {
     expect(error).toMatchObject({ code: 'provide_failed', message });
     expect(error.status).toBe(status);
     expect(error.cause).toBeUndefined();
-    // The exception itself only if it is a bug: another may quote personal data.
+    // The exception itself only if the code of the page threw it: another may quote personal data.
     const thrown = message.endsWith('see the console') ? [expect.any(Error)] : [];
     expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#provide_failed)`, ...thrown]]);
   });
@@ -146,6 +146,37 @@ describe('a failure of `provide`', () => {
     const error = await failureOf({ provide: async () => answer as never });
     expect(error).toMatchObject({ code: 'invalid_token_set', message });
     expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#invalid_token_set)`]]);
+  });
+});
+
+describe('a page that the session waits for is told once, after 10 s,', () => {
+  const LABEL = 'user: expected an opaque label, for example an account ID, got an address';
+  const UNASKED = `there is no token set, and no option provide: pass it, or call setTokens once a user is signed in (${DOCS}#no_token)`;
+  const UNANSWERED = `consent: no answer for 10 s; until onChange(true), or a promise of true, nothing is stored or requested (${DOCS}#no_consent)`;
+  test.each<[what: string, options: Partial<SessionOptions>, act: (session: Session) => unknown, expected: string[]]>([
+    ['no set, and no `provide`', {}, () => {}, [UNASKED]],
+    ['no `provide`, and a set', {}, (session) => session.setTokens(success(1)), []],
+    ['nobody is signed in', { provide: async () => null }, () => {}, []],
+    ['a consent gate without an answer', { consent: () => new Promise(() => {}) }, () => {}, [UNANSWERED]],
+    ['a closed session', {}, (session) => session.close(), []],
+  ])('%s', async (_, options, act, expected) => {
+    const { session } = fixture.open(options);
+    await session.ready;
+    await act(session);
+    await fixture.advance(MINUTE);
+    expect(warn.mock.calls).toEqual(expected.map((text) => [`[tessera] ${text}`]));
+  });
+
+  test.each<[what: string, options: Partial<SessionOptions>, act: (session: Session) => unknown]>([
+    ['the option', { user: 'jane@example.com' }, () => {}],
+    ['signIn', {}, (session) => session.signIn({ user: 'jane@example.com' }).catch(() => {})],
+    ['setTokens', {}, (session) => session.setTokens(success(1), { user: 'jane@example.com' })],
+  ])('an address as a label: %s', async (_, options, act) => {
+    const { session } = fixture.open(options);
+    await session.ready;
+    await act(session);
+    expect(warn.mock.calls).toContainEqual([`[tessera] ${LABEL}`]);
+    session.close();
   });
 });
 

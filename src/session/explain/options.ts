@@ -3,6 +3,7 @@
 import { addressFault, choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import type { Store } from '../browser/store.ts';
 import type { SessionOptions } from '../types.ts';
+import { checkLabel } from './warnings.ts';
 
 /** All options, each with its required type; `any` means that it is checked elsewhere. */
 const TYPES = {
@@ -62,4 +63,5 @@ export function checkOptions(given: SessionOptions): void {
   checkMethods('store', store, STORE);
   checkMethods('logger', logger, Object.keys(LOGGER));
   throwIf(choiceFault('refresh', Object.keys(REFRESH), refresh));
+  checkLabel(given.user);
 }

@@ -19,7 +19,9 @@ export function provideFault(thrown: unknown, status: number | undefined): strin
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
   if (!status && isCodeFault(thrown))
     return noteThrown(`${what}; a bug in provide, or in what it calls: see the console`, thrown);
-  return what + remedyFor(status ?? name);
+  // The message of a parser may quote the response. That of a missing network says no more.
+  const isOfPage = !status && thrown instanceof Error && !['SyntaxError', 'TypeError'].includes(name);
+  return isOfPage ? noteThrown(`${what}; see the console`, thrown) : what + remedyFor(status ?? name);
 }
 
 /**
