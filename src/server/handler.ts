@@ -38,7 +38,8 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   readonly origins?: readonly string[] | undefined;
   /**
    * Called with every failure, and with every rejected request (`client_error` with status 403 or 405 and the reason in its
-   * message). The page receives only the status. Failures of the client are TokenErrors.
+   * message). The page receives only the status. Failures of the client are TokenErrors. Default: `console.error`, one line without
+   * DII, at most one a second.
    */
   readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
   /**
@@ -88,10 +89,26 @@ function failService(error: TokenError): Response {
   return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
 }
 
+/** The shortest time between two lines in the console, ms. */
+const LINE_MS = 1000;
+
+/** Create the default of `onError`. What the host's code threw may contain DII, so only its class is printed. */
+function createConsoleReporter(): (error: unknown) => void {
+  let nextAt = 0;
+  return (error) => {
+    const now = Date.now();
+    if (now < nextAt) return;
+    nextAt = now + LINE_MS;
+    const thrown = `a function of this server threw ${(error as Error | undefined)?.constructor?.name ?? typeof error}`;
+    const reason = error instanceof TokenError ? error.message : `tokenHandler: ${thrown}; pass onError to see it`;
+    console.error(`[tessera] ${reason}`);
+  };
+}
+
 /** A listener that throws or rejects must affect neither the answer nor the process. */
-function reporterOf(onError: TokenHandlerOptions['onError']) {
+function reporterOf(onError: NonNullable<TokenHandlerOptions['onError']>) {
   return (error: unknown, request: Request): void => {
-    (async () => onError?.(error, request))().catch(() => {});
+    (async () => onError(error, request))().catch(() => {});
   };
 }
 
@@ -146,7 +163,7 @@ export function tokenHandler<Context extends unknown[] = []>(
   let client: Pick<Client, 'generate'> | undefined;
   const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
 
-  const report = reporterOf(onError);
+  const report = reporterOf(onError ?? createConsoleReporter());
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
     const refuse = (status: number, message: string, headers?: Record<string, string>) => {

@@ -11,6 +11,8 @@ const CONNECT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDO
 const NAMES = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+/** The certificate authority is not known to Node. */
+const UNKNOWN_AUTHORITY = /^(DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 /** The server does not speak TLS. */
 const NO_TLS = /^(ERR_SSL_|EPROTO$)/;
 /** The answer is not HTTP, or its body is not compressed as its header says. */
@@ -30,15 +32,26 @@ function codeOf(error: unknown): string | undefined {
   return cause?.message === 'bad port' ? 'bad port' : undefined;
 }
 
+/** Node's `fetch` uses a proxy of the environment only if it is told to; other tools use it at once. */
+function proxyRemedy(): string {
+  const { HTTPS_PROXY, https_proxy = HTTPS_PROXY, NODE_USE_ENV_PROXY } = globalThis.process?.env ?? {};
+  return https_proxy && NODE_USE_ENV_PROXY !== '1'
+    ? ' HTTPS_PROXY is set, but fetch does not use it: with Node 24 or newer, set NODE_USE_ENV_PROXY=1; otherwise pass a fetch that does'
+    : '';
+}
+
 function describe(host: string, code: string | undefined): string {
   if (code === undefined) return `got no answer from ${host} (a network failure)`;
   if (code === 'bad port')
     return `could not connect to ${host} (bad port): fetch blocks this port, because another protocol uses it; run the operator on another port`;
   if (code === '407') return `got no answer from ${host}: a proxy requires a user name and a password (407)`;
   if (/^\d/.test(code)) return `got no answer from ${host}: a proxy refuses the connection (${code})`;
-  if (CONNECT.has(code)) return `could not connect to ${host} (${code}); is the operator running?`;
-  if (NAMES.has(code)) return `could not resolve the host name of ${host} (${code}); is the address correct?`;
+  if (CONNECT.has(code)) return `could not connect to ${host} (${code}); is the operator running?${proxyRemedy()}`;
+  if (NAMES.has(code))
+    return `could not resolve the host name of ${host} (${code}); is the address correct?${proxyRemedy()}`;
   if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;
+  if (UNKNOWN_AUTHORITY.test(code))
+    return `could not trust the certificate of ${host} (${code}): for an authority of your own, start Node with NODE_EXTRA_CA_CERTS=FILE`;
   if (CERTIFICATE.test(code)) return `could not trust the certificate of ${host} (${code})`;
   if (NO_TLS.test(code)) return `could not agree on TLS with ${host} (${code}); does it expect http?`;
   if (MALFORMED.test(code)) return `got a malformed answer from ${host} (${code}); is it the address of an operator?`;

@@ -122,8 +122,10 @@ function checkApiKey(value: unknown): string {
   throw new TypeError(expectedGot('apiKey', 'printable ASCII without spaces', 'a string with other characters'));
 }
 
-function checkSecret(value: unknown): Bytes {
-  const refuse = (got: string) => new TypeError(expectedGot('clientSecret', 'base64 of 32 bytes', got));
+/** @param apiKey  looks like a secret if the two are swapped. */
+function checkSecret(value: unknown, apiKey: string): Bytes {
+  const remedy = /^[\w+/-]{43}=$/.test(apiKey) ? '; are apiKey and clientSecret swapped?' : '';
+  const refuse = (got: string) => new TypeError(expectedGot('clientSecret', 'base64 of 32 bytes', got + remedy));
   if (typeof value !== 'string' || !value) throw refuse(kindOf(value));
   let bytes: Bytes;
   try {
@@ -146,10 +148,11 @@ export function settingsOf(options: ClientOptions): ClientSettings {
   checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   throwIf(addressFault(options.baseUrl, options.allowInsecure));
+  const apiKey = checkApiKey(options.apiKey);
   return {
     baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
-    apiKey: checkApiKey(options.apiKey),
-    secret: checkSecret(options.clientSecret),
+    apiKey,
+    secret: checkSecret(options.clientSecret, apiKey),
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),
     timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? 10_000, 1, MAX_TIMER_MS),
     bulkTimeoutMs: checkInteger('bulkTimeoutMs', options.bulkTimeoutMs ?? 60_000, 1, MAX_TIMER_MS),

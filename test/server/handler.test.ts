@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, TokenError, type TokenHandlerOptions, tokenHandler } from '../../src/server/index.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
 import { until } from '../support/clock.ts';
@@ -378,6 +378,24 @@ describe('failures: the page gets a status, the host the error', () => {
       },
     });
     expect((await post()).status).toBe(502);
+  });
+
+  test('without onError, the console has one line a second, without DII', async () => {
+    vi.useFakeTimers();
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const post = (step: Step, more: object = {}) => handlerOf(step, { ...more, onError: undefined });
+    const failing = post(plain(503));
+    for (let call = 0; call < 3; call++) await failing.post();
+    vi.setSystemTime(Date.now() + 1000);
+    await failing.post();
+    const line = ['[tessera] generate: POST /v2/token/generate answered 503'];
+    expect(log.mock.calls.map(([text]) => [`${text}`.slice(0, line[0]!.length)])).toEqual([line, line]);
+    log.mockClear();
+    await post(success, { user: () => Promise.reject(new RangeError(DII.email)) }).post();
+    expect(log.mock.calls).toEqual([
+      ['[tessera] tokenHandler: a function of this server threw RangeError; pass onError to see it'],
+    ]);
   });
 
   test('no answer contains a key, secret or DII', async () => {

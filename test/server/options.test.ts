@@ -24,6 +24,10 @@ describe('a wrong option is a TypeError that names the option, what was expected
     [{ clientSecret: 5 }, 'clientSecret: expected base64 of 32 bytes, got number'],
     [{ clientSecret: 'AAAA' }, 'clientSecret: expected base64 of 32 bytes, got 3 bytes'],
     [{ clientSecret: '*' }, 'clientSecret: expected base64 of 32 bytes, got a string that is not base64'],
+    [
+      { apiKey: SECRET, clientSecret: '*' },
+      'clientSecret: expected base64 of 32 bytes, got a string that is not base64; are apiKey and clientSecret swapped?',
+    ],
     [{ timeoutMs: 0 }, 'timeoutMs: expected a whole number from 1 to 2147483647, got 0'],
     [{ timeoutMs: Number.POSITIVE_INFINITY }, 'timeoutMs: expected a whole number from 1 to 2147483647, got Infinity'],
     [{ bulkTimeoutMs: '5' }, 'bulkTimeoutMs: expected a whole number from 1 to 2147483647, got string'],

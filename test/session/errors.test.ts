@@ -38,7 +38,12 @@ describe('a failure of `provide`', () => {
   const refused = 'tokenHandler rejects pages on other origins, unless its origins option lists them';
   const busy = 'see the onError callback of tokenHandler or the log of the server';
   test.each<[string, () => unknown, string, number | undefined]>([
-    ['an error', () => Promise.reject(new RangeError('jane')), 'provide rejected with RangeError; see the console', undefined],
+    [
+      'an error',
+      () => Promise.reject(new RangeError('jane')),
+      'provide rejected with RangeError; see the console',
+      undefined,
+    ],
     [
       'an exception in the same task',
       () => {

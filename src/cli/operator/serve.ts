@@ -144,6 +144,7 @@ export async function serve(
     throw error;
   }
   await stopped;
+  log.info({ ...(drainMs > 0 && { drainSeconds }) }, 'stopping');
   service.drain();
   if (drainMs > 0) await setTimeout(drainMs);
   await ports.close();
