@@ -29,8 +29,8 @@ test('a page gets an identity and its refreshes, keeps it over a reload, and los
   await page.waitForFunction('window.emitted.length >= 5');
   expect((await emitted()).slice(0, 5).map(([event]) => event)).toEqual([
     'SdkLoaded',
-    'InitCompleted',
     'IdentityUpdated',
+    'InitCompleted',
     'IdentityUpdated',
     'IdentityUpdated',
   ]);

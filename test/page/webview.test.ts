@@ -702,16 +702,6 @@ describe('the development build explains, once for each mistake of the app,', ()
       message({ type: 'clear', gen: 3 }),
       'clear: gen: expected 4 or more, got 3: increment it on every sign-in and logout of the app, and adopt a higher one from the page',
     ],
-    [
-      'a result of the server client',
-      message({ gen: 4, body: { status: 'success', tokens: { advertisingToken: 'secret' } } }),
-      'set: expected a generate response, got a result of createClient: send answerOf(result)',
-    ],
-    [
-      'a set without a member',
-      message({ gen: 4, body: { advertising_token: 'secret' } }),
-      'set: refresh_token: expected string, got undefined',
-    ],
   ])('%s', async (_, data, text) => {
     const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
     host.arrive();

@@ -1,11 +1,10 @@
 /**
  * Warnings of the development build about a host: each kind of mistake once, with the remedy. Without them, a wrong message has no
- * effect and causes no error. They quote no body.
+ * effect and causes no error. They quote no body. The session itself warns about the set in a message.
  */
 
 import { kindOf } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
-import { parseAnswer } from '../../token/token-set.ts';
 
 /** The members of a message that are looked at. */
 interface Envelope {
@@ -14,7 +13,6 @@ interface Envelope {
   readonly type: string;
   readonly id?: string | undefined;
   readonly gen: number;
-  readonly body?: unknown;
 }
 
 const KINDS = ['req', 'res', 'evt'];
@@ -81,8 +79,7 @@ function createHostWarnings() {
       if (member && fault) warn(member, fault);
     },
     /** The page has refused a message, if there is an `error`; `own` is the number of sign-ins and logouts that it knows of. */
-    refused: ({ type, gen, body }: Envelope, error: string | undefined, own: number) => {
-      if (error === 'invalid_token_set') warn('set', setFault(body));
+    refused: ({ type, gen }: Envelope, error: string | undefined, own: number) => {
       if (error !== 'late') return;
       if (isGreeted && gen < own)
         warn(
@@ -111,18 +108,6 @@ function createHostWarnings() {
       isClosed = true;
     },
   };
-}
-
-/** What is wrong with the body of a `set`, of which no value is quoted. */
-function setFault(body: unknown): string {
-  if ((body as { tokens?: unknown } | null)?.tokens)
-    return 'set: expected a generate response, got a result of createClient: send answerOf(result)';
-  try {
-    parseAnswer(body);
-    return 'set: expected a generate response';
-  } catch (error) {
-    return `set: ${(error as Error).message}`;
-  }
 }
 
 const connections = new WeakMap<object, ReturnType<typeof createHostWarnings>>();
