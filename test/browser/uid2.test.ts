@@ -26,11 +26,12 @@ test('a page gets an identity and its refreshes, keeps it over a reload, and los
   });
   const page = await openPage(`${site.origin}/`);
   const emitted = () => page.evaluate('window.emitted') as Promise<[event: string, token: string | null][]>;
-  await page.waitForFunction('window.emitted.length >= 5');
-  expect((await emitted()).slice(0, 5).map(([event]) => event)).toEqual([
+  await page.waitForFunction('window.emitted.length >= 6');
+  expect((await emitted()).slice(0, 6).map(([event]) => event)).toEqual([
     'SdkLoaded',
     'IdentityUpdated',
     'InitCompleted',
+    'IdentityUpdated',
     'IdentityUpdated',
     'IdentityUpdated',
   ]);

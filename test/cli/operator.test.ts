@@ -224,6 +224,7 @@ describe('tessera operator', () => {
     const lines = err.split('\n').filter((line) => line.startsWith('{'));
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       { msg: 'answered', method: 'POST', path: '/v2/token/refresh', http: 400, status: 'client_error' },
+      { msg: 'stopping' },
     ]);
     expect(err).not.toContain('user@example.com');
   });

@@ -144,9 +144,9 @@ export async function serve(
     throw error;
   }
   await stopped;
-  log.info({ ...(drainMs > 0 && { drainSeconds }) }, 'stopping');
+  log.info({ drainSeconds }, 'stopping');
   service.drain();
-  if (drainMs > 0) await setTimeout(drainMs);
+  await setTimeout(drainMs);
   await ports.close();
   await operator.close();
 }
