@@ -109,7 +109,6 @@ export async function serve(
     },
   };
   const ports = createPorts(settings);
-  const drainMs = drainSeconds * 1000;
   let operator: Operator | undefined;
   let service: DrainHandler;
   let stopped: Promise<void>;
@@ -133,7 +132,7 @@ export async function serve(
     const { credentialVariables } = settings;
     await announceCredentials(operator, main!.url, { ...output, credentialVariables }, io);
     // A reader of the line may send the signal at once.
-    stopped = io.stopped(drainMs);
+    stopped = io.stopped(drainSeconds * 1000);
     io.out(`listening on ${main!.url}`);
   } catch (error) {
     // Answer the requests that wait for an operator that could not be created.
@@ -146,7 +145,7 @@ export async function serve(
   await stopped;
   log.info({ drainSeconds }, 'stopping');
   service.drain();
-  await setTimeout(drainMs);
+  await setTimeout(drainSeconds * 1000);
   await ports.close();
   await operator.close();
 }
