@@ -67,16 +67,16 @@ function keepChange(dropIn: DropIn, { records }: Started, answer: Candidate['ans
 /** Apply to the session what its record does not contain yet, and return whether there is anything. */
 function follow({ considered }: DropIn, { session, records }: Started, candidates: readonly Candidate[]): boolean {
   const { newest, supplied } = choose(candidates);
-  const isOlder = isNews(records.view(), newest);
+  const isRecordOld = isNews(records.view(), newest);
   // The store adds what is newer: as on a page that was rendered again, the session only has to look at it.
-  if (isOlder) void session.signIn({ isPageLoad: true } as object);
+  if (isRecordOld) void session.signIn({ isPageLoad: true } as object);
   // After an opt-out, a set waits until the service accepts it.
   const isNew = supplied && !considered.has(supplied.refreshToken);
   if (isNew) {
     considered.add(supplied.refreshToken);
     void session.setTokens(toWire(supplied));
   }
-  return isOlder || !!isNew;
+  return isRecordOld || !!isNew;
 }
 
 /**
