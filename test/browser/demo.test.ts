@@ -109,6 +109,7 @@ describe('the dashboard', () => {
     await tabTo('email');
     await page.keyboard.press('Enter');
     await shows(page, '#phase', 'fresh');
+    await page.waitForSelector('#facts', { state: 'visible' });
     // Focus is on what took the place of the form.
     await expect.poll(focused, WAIT).toBe('sign-out');
     const figure = () => page.locator('tessera-inspector .span').textContent();
@@ -125,6 +126,7 @@ describe('the dashboard', () => {
     await page.keyboard.press('Enter');
     await shows(page, '#phase', 'empty');
     await expect.poll(focused, WAIT).toBe('email');
+    await page.waitForSelector('#facts', { state: 'hidden' });
     await reports(page, /Sign-out/);
   });
 
