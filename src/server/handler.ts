@@ -24,16 +24,18 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
    * Returns the DII of the signed-in user, or null if nobody is signed in. If the DII is invalid, or its value is null, the response
-   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. Read it from your own login session (a cookie, a
-   * header), never from the body or the URL of the request, because anyone could then request another user's tokens.
+   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. Read it from your own
+   * login session (a cookie, a header), never from the body or the URL of the request, because anyone could then request another
+   * user's tokens.
    *
    * @param context  the further arguments of the handler, for example the context of a route or an environment.
    */
   readonly user: (request: Request, ...context: Context) => Dii | null | undefined | Promise<Dii | null | undefined>;
   /**
    * Other origins whose pages may call the handler, for example `https://www.publisher.example`, or `capacitor://localhost` for
-   * pages in an app. They are compared as text. List every other origin of your pages, and the handler's own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
-   * origins may read the response (CORS, with credentials). Default: none.
+   * pages in an app. They are compared as text. List every other origin of your pages, and the handler's own public origin if a
+   * proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these origins may read the response (CORS, with credentials).
+   * Default: none.
    */
   readonly origins?: readonly string[] | undefined;
   /**
