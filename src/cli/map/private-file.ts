@@ -138,6 +138,8 @@ export async function createPrivateFile(flag: string, path: string, options: Fil
         const isLost = target === path ? ours.isFile() && ours.nlink === 0 : !isOurs;
         if (isLost) throw failure('another process has replaced or deleted it');
         if (target === path || keep === 'partial') return;
+        // After a power failure, too, the file of this name is complete.
+        await handle.sync();
         await rename(target, path);
       } finally {
         await handle.close();

@@ -48,7 +48,8 @@ export function createCallbacks(
     emitLegacy: (name, token) => {
       const [status, statusText] = LEGACY[name];
       const payload = { advertisingToken: token, advertising_token: token, status, statusText };
-      for (const callback of legacy) run(() => callback(payload));
+      // A copy, because a callback may call `init` with another one.
+      for (const callback of [...legacy]) run(() => callback(payload));
     },
   };
   return callbacks;

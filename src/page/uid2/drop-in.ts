@@ -101,10 +101,11 @@ function announce(dropIn: DropIn, state: Started): void {
   dropIn.reported = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
-  // The legacy callbacks come first, as in the UID2 SDK.
-  if (isInvalid || events.length > 0)
-    callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(state.isLoggedOut ? undefined : before, now), now.token);
+  const status = isInvalid ? 'invalid' : statusBetween(state.isLoggedOut ? undefined : before, now);
+  // Before the callbacks, one of which may call `disconnect`.
   if (now.token) state.isLoggedOut = false;
+  // The legacy callbacks come first, as in the UID2 SDK.
+  if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
   for (const event of events) callbacks.emit(event, identity);
 }
 
@@ -115,6 +116,8 @@ export function update(dropIn: DropIn): void {
   const candidate = candidateOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
   state.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
+  // What can be erased was: if it is there again, a server has set it again.
+  if (!choose(readCandidates(dropIn)).supplied) dropIn.considered.clear();
   announce(dropIn, state);
 }
 
@@ -141,7 +144,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const warnOfCookie = isDevelopment && watchCookie(dropIn, candidates);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
   // waits until the opt-out is recorded.
-  const offer = fromPage && newest?.answer !== 'optout' ? supplied : undefined;
+  const offer = fromPage && !fromPage.changedAt && newest?.answer !== 'optout' ? supplied : undefined;
   if (offer) {
     considered.add(offer.refreshToken);
     // If nothing else is known, store it now: the page may be closed before the database responds.

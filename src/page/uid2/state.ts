@@ -53,7 +53,10 @@ export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
 
-/** The choice while the session's record is not known. If the record is read again later, another tab's tombstone counts too. */
+/**
+ * What counts besides the record: what the places hold, and what the page has supplied. While the record is read for the first time,
+ * `candidates` has both.
+ */
 function choiceNow(dropIn: DropIn): Choice {
   const { state } = dropIn;
   const places = state.name === 'reading' ? [] : readCandidates(dropIn);

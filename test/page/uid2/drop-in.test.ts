@@ -686,6 +686,20 @@ describe('the legacy callback', () => {
     expect(received).toEqual([[status, undefined]]);
   });
 
+  test('may call init with another one, which receives the later statuses only', async () => {
+    const later = vi.fn();
+    load().init({
+      baseUrl: BASE_URL,
+      callback: () => sdk.init({ callback: ({ status }) => later(status) }),
+    });
+    await complete();
+    await fixture.settle();
+    expect(later).not.toHaveBeenCalled();
+    sdk.setIdentity(newSet(5));
+    await fixture.settle();
+    expect(later).toHaveBeenCalledExactlyOnceWith(1);
+  });
+
   test('receives expired, then refreshed by the refresh, and established by a login', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
     await complete();

@@ -307,6 +307,21 @@ describe('a cookie that a server sets while the page is open', () => {
     });
   });
 
+  test('of a user whom it has set before, it signs that user in again', async () => {
+    sdk.init(COOKIE);
+    await complete();
+    for (const n of [1, 5, 1]) {
+      putCookie({ ...newSet(n), identity_expires: Date.now() + HOUR + n });
+      sdk.getIdentity();
+      await fixture.settle();
+      expect([sdk.getAdvertisingToken(), cookie()]).toMatchObject([
+        `advertising-${n}`,
+        { advertising_token: `advertising-${n}`, tessera: expect.any(Number) },
+      ]);
+      tick();
+    }
+  });
+
   test('rewritten, it is there all the time', async () => {
     sdk.init({ ...COOKIE, identity: wireSet(1) });
     await complete();
