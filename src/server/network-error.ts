@@ -34,7 +34,9 @@ function codeOf(error: unknown): string | undefined {
 
 /** Node's `fetch` uses a proxy of the environment only if it is told to; other tools use it at once. */
 function proxyRemedy(): string {
-  const { HTTPS_PROXY, https_proxy = HTTPS_PROXY, NODE_USE_ENV_PROXY } = globalThis.process?.env ?? {};
+  // On other platforms there is no `process`.
+  const { process } = globalThis as { process?: { env: Record<string, string | undefined> } };
+  const { HTTPS_PROXY, https_proxy = HTTPS_PROXY, NODE_USE_ENV_PROXY } = process?.env ?? {};
   return https_proxy && NODE_USE_ENV_PROXY !== '1'
     ? ' HTTPS_PROXY is set, but fetch does not use it: with Node 24 or newer, set NODE_USE_ENV_PROXY=1; otherwise pass a fetch that does'
     : '';
