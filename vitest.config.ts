@@ -81,7 +81,16 @@ export default defineConfig({
     projects: [
       project('node', ['test/**/*.test.ts'], {
         pool: 'threads',
-        exclude: [...page, ...database, ...moreDatabase, ...model, ...built, ...browser, 'test/worlds/**'],
+        exclude: [
+          '**/node_modules/**',
+          ...page,
+          ...database,
+          ...moreDatabase,
+          ...model,
+          ...built,
+          ...browser,
+          'test/worlds/**',
+        ],
       }),
       project('page', page, {
         pool: 'threads',

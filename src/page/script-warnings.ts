@@ -79,14 +79,23 @@ export function warnOfSecondTag(user: string | undefined): void {
     );
 }
 
-/** Warn, once the page has loaded, that it has no session. Says nothing if another warning has named a reason. */
+/**
+ * Warn, once the page has loaded, that it has no session (a tag manager may have removed the attributes), or that nothing will ask for
+ * a token set. Says nothing if another warning has named a reason.
+ */
 export function checkPage(tag: HTMLScriptElement | undefined, session: () => Session | undefined): void {
   if (!tag) return;
-  const check = () => {
-    if (!hasWarned && !session())
+  const check = async () => {
+    const open = session();
+    await open?.ready;
+    if (hasWarned) return;
+    const { baseUrl, provide } = tag.dataset;
+    if (!open)
       say(
         'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
+    else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'host')
+      say('there is no token set, and no data-provide: add it, or call setTokens');
   };
   if (document.readyState === 'complete') setTimeout(check);
   else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));

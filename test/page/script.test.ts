@@ -511,6 +511,7 @@ describe('the development build warns about a tag', () => {
 
   const none =
     'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
+  const unasked = 'there is no token set, and no data-provide: add it, or call setTokens';
   test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, string[]]>([
     ['no attribute, on a page without a session', {}, () => {}, [none]],
     ['an attribute of another tool, on a page without a session', { 'data-cfasync': '' }, () => {}, [none]],
@@ -521,6 +522,8 @@ describe('the development build warns about a tag', () => {
       [],
     ],
     ['data-debug alone', { 'data-debug': '' }, () => {}, ['data-debug has no effect without data-base-url']],
+    ['no data-provide', SITE, () => {}, [unasked]],
+    ['no data-provide, on a page that calls setTokens', SITE, (t) => t.session!.setTokens(success(1)), []],
     ['data-provide, if nobody is signed in', { ...SITE, 'data-provide': '/token' }, () => {}, []],
     [
       'a misspelt data-provide',

@@ -154,35 +154,17 @@ describe('a failure of `provide`', () => {
   });
 });
 
-describe('a page that the session waits for is told once, after 10 s,', () => {
-  const LABEL = 'user: expected an opaque label, for example an account ID, got an address';
-  const UNASKED = `there is no token set, and no option provide: pass it, or call setTokens once a user is signed in (${DOCS}#no_token)`;
-  const UNANSWERED = `consent: no answer for 10 s; until onChange(true), or a promise of true, nothing is stored or requested (${DOCS}#no_consent)`;
-  test.each<[what: string, options: Partial<SessionOptions>, act: (session: Session) => unknown, expected: string[]]>([
-    ['no set, and no `provide`', {}, () => {}, [UNASKED]],
-    ['no `provide`, and a set', {}, (session) => session.setTokens(success(1)), []],
-    ['nobody is signed in', { provide: async () => null }, () => {}, []],
-    ['a consent gate without an answer', { consent: () => new Promise(() => {}) }, () => {}, [UNANSWERED]],
-    ['a closed session', {}, (session) => session.close(), []],
-  ])('%s', async (_, options, act, expected) => {
-    const { session } = fixture.open(options);
-    await session.ready;
-    await act(session);
-    await fixture.advance(MINUTE);
-    expect(warn.mock.calls).toEqual(expected.map((text) => [`[tessera] ${text}`]));
-  });
-
-  test.each<[what: string, options: Partial<SessionOptions>, act: (session: Session) => unknown]>([
-    ['the option', { user: 'jane@example.com' }, () => {}],
-    ['signIn', {}, (session) => session.signIn({ user: 'jane@example.com' }).catch(() => {})],
-    ['setTokens', {}, (session) => session.setTokens(success(1), { user: 'jane@example.com' })],
-  ])('an address as a label: %s', async (_, options, act) => {
-    const { session } = fixture.open(options);
-    await session.ready;
-    await act(session);
-    expect(warn.mock.calls).toContainEqual([`[tessera] ${LABEL}`]);
-    session.close();
-  });
+const LABEL = 'user: expected an opaque label, for example an account ID, got an address';
+test.each<[what: string, options: Partial<SessionOptions>, act: (session: Session) => unknown]>([
+  ['the option', { user: 'jane@example.com' }, () => {}],
+  ['signIn', {}, (session) => session.signIn({ user: 'jane@example.com' }).catch(() => {})],
+  ['setTokens', {}, (session) => session.setTokens(success(1), { user: 'jane@example.com' })],
+])('an address as a label: %s', async (_, options, act) => {
+  const { session } = fixture.open(options);
+  await session.ready;
+  await act(session);
+  expect(warn.mock.calls).toContainEqual([`[tessera] ${LABEL}`]);
+  session.close();
 });
 
 test('an invalid set that the page supplies without waiting: the console says so', async () => {

@@ -103,7 +103,10 @@ describe('an error from other code', () => {
     await fixture.settle();
     expect(() => session.state).not.toThrow();
     expect(session.state.lastError).toBeInstanceOf(TokenError);
-    expect(session.state.lastError).toMatchObject({ code: 'provide_failed', message: 'provide rejected with Error' });
+    expect(session.state.lastError).toMatchObject({
+      code: 'provide_failed',
+      message: 'provide rejected with Error; see the console',
+    });
     expect(names(events)).toContain('error provide_failed');
     expect(JSON.stringify(logged.map(String))).not.toContain('jane');
   });

@@ -1,7 +1,7 @@
 /** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
 
 import type { TokenError } from '../../token/errors.ts';
-import type { Session, Settings } from '../types.ts';
+import type { Settings } from '../types.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
@@ -41,32 +41,6 @@ export function watchFailures() {
     },
   };
   return failures;
-}
-
-/** After so long, a page that waits for its own code is told what for, ms. */
-const PATIENCE_MS = 10_000;
-
-/**
- * Warn about a session that waits for the page: for the answer of its consent gate, or for a set that nothing supplies. Returns a
- * function that stops watching.
- */
-export function watchWaiting(session: Session, { provide }: Settings): () => void {
-  const timer = setTimeout(() => {
-    const { waitingFor, next, phase } = session.state;
-    if (waitingFor === 'consent')
-      warn(
-        'consent: no answer for 10 s; until onChange(true), or a promise of true, nothing is stored or requested',
-        'no_consent',
-      );
-    else if (!provide && phase === 'empty' && next?.reason === 'host')
-      warn(
-        'there is no token set, and no option provide: pass it, or call setTokens once a user is signed in',
-        'no_token',
-      );
-  }, PATIENCE_MS) as ReturnType<typeof setTimeout> & { unref?(): void };
-  // A server must be able to end.
-  timer.unref?.();
-  return () => clearTimeout(timer);
 }
 
 /** Warn about the label of a user that names a person. */
