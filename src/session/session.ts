@@ -69,7 +69,7 @@ export function createSession(options: SessionOptions): Session {
     },
     clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
-    // `isPageLoad` is an option of the script tag, which is not public.
+    // `isPageLoad` is an option of the script tag and the drop-in, which is not public.
     signIn: (given?: { user?: string | undefined; isPageLoad?: boolean }) => {
       const user = userOf(settings, given);
       const { isPageLoad } = ownMembers(given);

@@ -63,6 +63,19 @@ function attributesOf({ cookieDomain, cookiePath }: CookieOptions): string {
   return `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
 }
 
+/** The name of the cookie of a product. */
+export function cookieNameOf(product: Product): string {
+  return product === 'uid2' ? '__uid_2' : '__euid';
+}
+
+/** Read the encoded values of a cookie: one for each domain and path that has it. */
+export function readCookies(name: string): string[] {
+  return (tryTo(readDocumentCookie) ?? '')
+    .split('; ')
+    .filter((row) => row.startsWith(`${name}=`))
+    .map((row) => row.slice(name.length + 1));
+}
+
 /** The places of one product. */
 export interface Places {
   /** The options that an earlier page left in local storage, unchecked. */
@@ -82,18 +95,11 @@ export interface Places {
 
 /** Open the places of a product. */
 export function createPlaces(product: Product): Places {
-  const cookieName = product === 'uid2' ? '__uid_2' : '__euid';
+  const cookieName = cookieNameOf(product);
   const localKey = `${product.toUpperCase()}-sdk-identity`;
   const optionsKey = `${localKey}_config`;
   // Scripts that look for the UID2 SDK's key only would take a logout for an identity.
   const logoutKey = `tessera-${product}-logout`;
-
-  /** The encoded values of the cookie: one for each domain and path that has it. */
-  const readCookies = (): string[] =>
-    (tryTo(readDocumentCookie) ?? '')
-      .split('; ')
-      .filter((row) => row.startsWith(`${cookieName}=`))
-      .map((row) => row.slice(cookieName.length + 1));
 
   /** Set the cookie. `expiresAt`: epoch ms; 0 removes it. */
   const setCookie = (text: string, expiresAt: unknown, attributes: string): void => {
@@ -113,7 +119,7 @@ export function createPlaces(product: Product): Places {
     earlier,
     writeOptions: (options) => writeLocal(optionsKey, options, OPTION_NAMES),
     read: () => [
-      ...readCookies().map((text) => ({
+      ...readCookies(cookieName).map((text) => ({
         from: 'cookie' as const,
         value: tryTo(() => JSON.parse(decodeURIComponent(text))),
       })),
@@ -124,7 +130,7 @@ export function createPlaces(product: Product): Places {
       const former = cookiePlace;
       cookiePlace = cookiePlaceOf(options);
       // This page cannot see a cookie with another path.
-      const isStale = readCookies().join() !== text || (!text && options.cookiePath);
+      const isStale = readCookies(cookieName).join() !== text || (!text && options.cookiePath);
       if ((former && former !== cookiePlace) || (ownsCookie && isStale)) {
         const place = attributesOf(options);
         for (const each of new Set([attributesOf({}), former ?? place, place])) {
@@ -134,7 +140,7 @@ export function createPlaces(product: Product): Places {
         if (cookie) setCookie(text, cookie['refresh_expires'], place);
       }
       // A cookie that the browser refuses, or that a cookie with another path hides, is no copy for this page.
-      const kept = local ?? (readCookies().includes(text) ? undefined : cookie);
+      const kept = local ?? (readCookies(cookieName).includes(text) ? undefined : cookie);
       const isLogout = kept?.['status'] === 'logout';
       writeLocal(localKey, isLogout ? undefined : kept);
       writeLocal(logoutKey, isLogout ? kept : undefined);

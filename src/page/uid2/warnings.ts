@@ -4,8 +4,7 @@
  */
 
 import { warn } from '../../session/explain/warnings.ts';
-import { readDocumentCookie } from '../clobbering.ts';
-import { tryTo } from './places.ts';
+import { cookieNameOf, readCookies } from './places.ts';
 import type { Candidate } from './precedence.ts';
 import { type DropIn, isStarted } from './state.ts';
 import type { Product } from './types.ts';
@@ -17,18 +16,10 @@ function say({ product }: { readonly product: Product }, text: string): void {
   warn(`__${product}: ${text}; see docs/migration.md`);
 }
 
-function hasCookie(name: string): boolean {
-  return (tryTo(readDocumentCookie) ?? '').split('; ').some((row) => row.startsWith(`${name}=`));
-}
-
-function cookieName({ product }: DropIn): string {
-  return product === 'uid2' ? '__uid_2' : '__euid';
-}
-
 /** Warn if the page does not call `init`, and relies on the configuration cookie of the UID2 SDK. */
 export function watchForInit(dropIn: DropIn): void {
   setTimeout(() => {
-    if (!isStarted(dropIn.state) && hasCookie(`${cookieName(dropIn)}_config`))
+    if (!isStarted(dropIn.state) && readCookies(`${cookieNameOf(dropIn.product)}_config`).length > 0)
       say(
         dropIn,
         'init was not called, and the configuration cookie of the UID2 SDK starts nothing: call init on this page',
@@ -44,7 +35,7 @@ export function watchForInit(dropIn: DropIn): void {
  */
 export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): () => void {
   const { useCookie } = dropIn.options;
-  if (!useCookie && hasCookie(cookieName(dropIn)))
+  if (!useCookie && readCookies(cookieNameOf(dropIn.product)).length > 0)
     say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
   return () => {
     const { state } = dropIn;

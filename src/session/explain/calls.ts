@@ -69,7 +69,7 @@ export function checkArguments(session: Session, onFailure: (listener: (error: T
       return clear(options);
     },
     signIn(options) {
-      // The script tag calls it with an option of its own.
+      // The script tag and the drop-in call it with an option of their own.
       if (!Object.hasOwn(Object(options), 'isPageLoad')) checkCallOptions('signIn', options);
       checkLabel(options?.user);
       return signIn(options);

@@ -22,7 +22,7 @@ export interface SessionRecord extends Held {
   readonly receivedAt: number;
   /** The latest `expiresAt` of all sets so far, also of those that a logout has ended; see {@link renderedWith}. Service time. */
   readonly acceptedUntil: number;
-  /** When the generation was last incremented, except by a withdrawal of consent; 0: never. */
+  /** When the host, or an opt-out at the service, last changed the user or the set; 0: never, or not since consent was withdrawn. */
   readonly changedAt: number;
   /** The hashed label of the user; absent if the host gave none. */
   readonly user?: string | undefined;
