@@ -26,7 +26,7 @@ import { createRecords } from './records.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readCandidates, type Started, type State } from './state.ts';
 import { eventsBetween, isAvailable, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
-import { watchCookie } from './warnings.ts';
+import { warnOfForeignCookie, watchCookie } from './warnings.ts';
 
 /** The services in production. */
 const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
@@ -42,7 +42,7 @@ function isSettled(state: State): state is Started {
 /**
  * Keep a candidate in its places, or nothing.
  *
- * @param ownsCookie  default: in cookie mode, and after an opt-out. Otherwise the cookie is a server's, neither read nor erased.
+ * @param ownsCookie  the cookie is written or erased; default: in cookie mode, and after an opt-out. Otherwise it is a server's.
  */
 function keep(
   { places, options }: DropIn,
@@ -106,7 +106,8 @@ function announce(dropIn: DropIn, state: Started): void {
   if (now.token) state.isLoggedOut = false;
   // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
-  for (const event of events) callbacks.emit(event, identity);
+  // A callback may call `abort`.
+  for (const event of events) if (isStarted(dropIn.state)) callbacks.emit(event, identity);
 }
 
 /** The session or the options may have changed: update the places and emit events. */
@@ -122,10 +123,10 @@ export function update(dropIn: DropIn): void {
 }
 
 /**
- * Start, or start again with other options or another identity. If an option is invalid, nothing changes.
+ * Start, or start again with other options or another identity.
  *
  * @param page  what the page supplies: the body of a generate response, or undefined.
- * @throws {TypeError} for an invalid option.
+ * @throws {TypeError} for an invalid `baseUrl`; nothing has changed then.
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
@@ -214,6 +215,7 @@ export function disconnect(dropIn: DropIn): void {
   keepChange(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.candidates = state.candidates.filter(isMark);
   state.isLoggedOut = true;
+  if (isDevelopment) warnOfForeignCookie(dropIn);
   void state.session.clear();
 }
 

@@ -10,7 +10,7 @@ import { abort, disconnect, followPlaces, setIdentity, start, update } from './d
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
-import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
+import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
@@ -28,29 +28,34 @@ function checkOptions(given: InitOptions): void {
 }
 
 /**
- * Start, or continue, with these options added to `base`.
+ * Start, or continue, with these options added to `base`. If one is invalid, nothing changes.
  *
  * @returns the options, without identity and callback.
  */
-function init(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions {
+function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions {
   checkOptions(given);
   const { identity, callback, ...more } = ownMembers<InitOptions>(given);
-  const { state, options: before, reported, callbacks } = dropIn;
+  const { state, options: before } = dropIn;
   const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
-    // Even for a malformed identity: the legacy callbacks must receive its status.
+    // A malformed identity too: the legacy callbacks must receive its status.
     (identity && !(expiresAt! < state.session.state.expiresAt!));
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
+  dropIn.places.writeOptions(options);
+  return options;
+}
+
+/** Emit what a call of `init` emits. */
+function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
+  const { reported, callbacks } = dropIn;
   update(dropIn);
   // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
   if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
-  dropIn.places.writeOptions(options);
-  return options;
 }
 
 /** A method that generates in the browser. */
@@ -82,7 +87,9 @@ function createMethods(dropIn: DropIn): Uid2 {
       if (Array.isArray(list)) dropIn.callbacks.list = list;
     },
     init: (given) => {
-      options = init(dropIn, given, options);
+      // Before the callbacks, one of which may call `init` with more options.
+      options = configure(dropIn, given, options);
+      reportInit(dropIn, ownMembers<InitOptions>(given).callback);
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
@@ -187,7 +194,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const { earlier } = dropIn.places;
   // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.
   queueMicrotask(() => {
-    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
+    if (earlier && dropIn.state.name === 'idle') tryTo(() => configure(dropIn, earlier, {}));
   });
   return sdk;
 }

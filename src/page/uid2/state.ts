@@ -42,7 +42,7 @@ export interface DropIn {
   /** The state that callbacks know; undefined until `InitCompleted` has been emitted. */
   reported: Known | undefined;
   /** Refresh tokens that the session has received, so that a cookie that cannot be erased is not adopted twice. */
-  readonly considered: Set<string | undefined>;
+  readonly considered: Set<string>;
   /** Resolves once the session has read its record, or `abort` was called. */
   readonly firstRead: Promise<void>;
   endFirstRead(): void;

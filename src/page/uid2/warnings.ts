@@ -5,8 +5,8 @@
 
 import { warn } from '../../session/explain/warnings.ts';
 import { cookieNameOf, readCookies } from './places.ts';
-import type { Candidate } from './precedence.ts';
-import { type DropIn, isStarted } from './state.ts';
+import { type Candidate, choose } from './precedence.ts';
+import { type DropIn, isStarted, readCandidates } from './state.ts';
 import type { Product } from './types.ts';
 
 /** How long a page may take to call `init`, ms. */
@@ -42,6 +42,16 @@ export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): (
     if (useCookie && candidates.length === 0 && isStarted(state) && state.records.view().set)
       say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
   };
+}
+
+/** Warn if a cookie cannot be erased at a logout. */
+export function warnOfForeignCookie(dropIn: DropIn): void {
+  if (dropIn.options.useCookie && choose(readCandidates(dropIn)).supplied)
+    say(
+      dropIn,
+      'disconnect could not erase the cookie, so the next page signs the user in again: ' +
+        'pass the cookieDomain and cookiePath with which your server sets it',
+    );
 }
 
 /** Warn about a method that generates in the browser. */

@@ -280,6 +280,31 @@ describe('init', () => {
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow();
   });
 
+  test('abort in a callback ends the events', async () => {
+    load({ callbacks: [note, (event) => event === 'IdentityUpdated' && sdk.abort()] });
+    sdk.init({ baseUrl: BASE_URL });
+    await fixture.settle();
+    expect(events()).toEqual(['SdkLoaded', 'IdentityUpdated']);
+  });
+
+  test('options of init in a callback of init are added to it, and stay', async () => {
+    load().init({ baseUrl: BASE_URL });
+    await complete();
+    let calls = 0;
+    sdk.callbacks.push((event) => {
+      if (event === 'InitCompleted' && ++calls === 2) sdk.init({ cookiePath: '/inner' });
+    });
+    sdk.init({ refreshRetryPeriod: 2_000 });
+    sdk.init({ cookieDomain: 'site.example' });
+    const expected = {
+      baseUrl: BASE_URL,
+      refreshRetryPeriod: 2_000,
+      cookieDomain: 'site.example',
+      cookiePath: '/inner',
+    };
+    expect(JSON.parse(localStorage.getItem(`${KEY}_config`)!)).toEqual(expected);
+  });
+
   test('an identity from a cached page does not undo a logout, not even briefly', async () => {
     const cached = wireSet(1);
     load().init({ baseUrl: BASE_URL, identity: cached });

@@ -11,9 +11,9 @@ export const cookie = (name = '__uid_2') => {
   const text = cookies().get(name);
   return text ? JSON.parse(decodeURIComponent(text)) : undefined;
 };
-export const setCookie = (text: string) => {
+export const setCookie = (text: string, path = '/') => {
   // biome-ignore lint/suspicious/noDocumentCookie: what servers and other scripts leave; there is no other way here.
-  document.cookie = `${text};path=/`;
+  document.cookie = `${text};path=${path}`;
 };
 export const putCookie = (value: unknown, name = '__uid_2') =>
   setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);

@@ -65,6 +65,20 @@ test('a cookie that a server has deleted', async () => {
   ]);
 });
 
+test('a cookie of a server with another path, which a logout cannot erase', async () => {
+  history.replaceState(null, '', '/account/');
+  setCookie(`__uid_2=${encodeURIComponent(JSON.stringify(wireSet(1)))}`, '/account');
+  await init(COOKIE);
+  sdk.disconnect();
+  setCookie(`__uid_2=;expires=${new Date(0).toUTCString()}`, '/account');
+  expect(warnings()).toEqual([
+    said(
+      'disconnect could not erase the cookie, so the next page signs the user in again: ' +
+        'pass the cookieDomain and cookiePath with which your server sets it',
+    ),
+  ]);
+});
+
 test('generation in the browser', async () => {
   await init(OPTIONS);
   await expect(sdk.setIdentityFromPhone()).rejects.toThrow('generate on your server, then call setIdentity');
