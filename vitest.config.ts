@@ -25,9 +25,7 @@ const simulated = ['test/model/{faults,interleavings}.test.ts'];
 const model = ['test/model/**/*.test.ts'];
 /** The main journeys in Chromium. */
 const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
-/** `npm run worlds` runs all of them. They wait in real time, so they need an idle machine. */
-const worlds = process.env['TESSERA_WORLDS'] ? ['test/worlds/**/*.test.ts'] : ['test/worlds/network-process.test.ts'];
-const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts', ...worlds];
+const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 const built = [
   'test/package.test.ts',
   'test/file-names.test.ts',

@@ -26,29 +26,6 @@ const refreshed = (page: Page) =>
 const WATCH = `window.refused = []; addEventListener('securitypolicyviolation', (e) => refused.push(e.effectiveDirective + ': ' + e.blockedURI));`;
 const watch = () => new Response(WATCH, { headers: { 'content-type': 'text/javascript' } });
 
-test.each([
-  ['a secure origin', 'origin', 'tessera.js'],
-  ['a plain one, where noble is fetched', 'plainOrigin', 'tessera.js'],
-  ['a plain one, with noble inside', 'plainOrigin', 'tessera.full.js'],
-] as const)(
-  'a page that allows its own scripts only, and no text as script, is no obstacle: %s',
-  async (_, origin, file) => {
-    const { baseUrl, handler } = await startOperator();
-    const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
-    const site = await serveSite({
-      '/': html(
-        `<script src="/watch.js"></script><script async src="/${file}" data-base-url="${baseUrl}" data-provide="/token"></script>`,
-        { 'content-security-policy': policy },
-      ),
-      '/watch.js': watch,
-      '/token': handler,
-    });
-    const page = await openPage(`${site[origin]}/`);
-    await refreshed(page);
-    expect(await page.evaluate('window.refused')).toEqual([]);
-  },
-);
-
 test('the Inspector shows the session of a page that allows only its own scripts, and treats no text as markup', async () => {
   const { baseUrl, handler } = await startOperator();
   const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
@@ -128,23 +105,6 @@ test.each(['async', 'defer', ''])(
     expect(await Promise.all(pushed)).toEqual(ORDERS.map(() => 1));
   },
 );
-
-test('loaded three times, by tags and by code: one global, one session, one request for each refresh', async () => {
-  const { baseUrl, handler, asked } = await startOperator();
-  const tag = `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`;
-  const site = await serveSite({
-    '/': html(`${AD}${tag}<script>window.first = tessera;</script>${tag}
-      <script>const again = document.createElement('script'); again.src = '/tessera.full.js'; document.head.append(again);</script>`),
-    '/token': handler,
-  });
-  const page = await openPage(`${site.origin}/`);
-  await page.waitForFunction('window.tokens.length >= 3');
-  expect(await page.evaluate('window.first === window.tessera')).toBe(true);
-  expect(site.requests.filter((request) => request === 'POST /token')).toHaveLength(1);
-  const refreshes = asked.filter((request) => request === 'POST /v2/token/refresh').length;
-  const tokens = (await page.evaluate('new Set(window.tokens).size')) as number;
-  expect(refreshes - (tokens - 1)).toBeLessThanOrEqual(1);
-});
 
 test('a wrong attribute is reported as an error, and loses no queued call', async () => {
   const site = await serveSite({

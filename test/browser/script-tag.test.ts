@@ -82,21 +82,6 @@ test('a page gets three refreshes and an opt-out', async () => {
   expect(site.requests).not.toContain('GET /tessera-noble.js');
 });
 
-test.each([
-  ['tessera.js', 1],
-  ['tessera.full.js', 0],
-])('%s on a page without Web Crypto fetches noble %i times, and rotates', async (script, fetches) => {
-  const { site, client } = await startPublisher(script);
-  const page = await openPage(`${site.plainOrigin}/`);
-  expect(await page.evaluate(() => [isSecureContext, 'subtle' in crypto])).toEqual([false, false]);
-
-  const seen = await seenOn(page, 'token', 3);
-  const emitted = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
-  expect(emitted.slice(0, 3).map(({ cause }) => cause)).toEqual(['provide', 'refresh', 'refresh']);
-  expect(await client.validate(emitted[2]!['advertisingToken'] as string, READER)).toBe(true);
-  expect(site.requests.filter((request) => request === 'GET /tessera-noble.js')).toHaveLength(fetches);
-});
-
 test('elements in user content neither supply attributes nor keep the file from installing', async () => {
   const site = await serveSite({
     '/': `<!doctype html><title>publisher</title>

@@ -136,25 +136,6 @@ export const testEngine = (kind: EngineKind): void => {
       expect(await ask('harness.errors')).toEqual([]);
     });
 
-    test('three tabs on plain http, without Web Crypto and Web Locks, send one request', async () => {
-      const { openTabs, site, client, service, setFor } = await createFixture(engine);
-      const pages = await openTabs(3, site.plainOrigin);
-      expect(await pages[0]!.evaluate('[isSecureContext, !!crypto.subtle, !!navigator.locks]')).toEqual([
-        false,
-        false,
-        false,
-      ]);
-      service.respond = delayed(1_000);
-      const { call, token } = await setFor('plain@example.com', 1_500);
-      await pages[0]!.session(call);
-      await allHold(pages, (held) => held && held !== token, 'all tabs hold the new token');
-      expect(service.calls).toHaveLength(1);
-      const [renewed] = await tokensOf(pages);
-      expect(await client.validate(renewed!, { email: 'plain@example.com' })).toBe(true);
-      expect(await pages[0]!.session('state.persistence')).toBe('indexeddb');
-      expect(site.requests).toContain('GET /tessera-noble.js');
-    });
-
     test('a page on plain http loads tessera-noble.js again after its server has failed once', async () => {
       let asked = 0;
       const failsOnce = async () => {

@@ -5,7 +5,11 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { inTabs, type World } from './world.ts';
 
 /** Names of globals that the files of the package read or create. */
-const GLOBALS = ['tessera', 'pbjs', 'googletag', 'google', '__uid2', '__euid', '__tcfapi', '__gpp', 'Capacitor'];
+const GLOBALS =
+  'tessera pbjs googletag google __uid2 __euid __tcfapi __gpp Capacitor tesseraHost ReactNativeWebView'.split(' ');
+
+/** Members of the globals, as elements inside. */
+const INPUTS = ['cmd', 'que', 'push', 'init', 'callbacks', 'session'].map((name) => `<input name="${name}">`).join('');
 
 /** Names that public filter lists block, wherever they occur in the address of a script. */
 const BLOCKED = /\/prebid\.|_prebid\.js/;
@@ -28,9 +32,7 @@ export const moved: World[] = [
   {
     name: 'elements with the names of the globals',
     often: true,
-    head: GLOBALS.map(
-      (id) => `<form id="${id}"><input name="push"><input name="session"></form><a id="${id}"></a>`,
-    ).join(''),
+    head: GLOBALS.map((id) => `<form id="${id}">${INPUTS}</form><a id="${id}"></a>`).join(''),
   },
   {
     name: 'frames of another origin with the names of the globals',

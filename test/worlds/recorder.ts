@@ -109,6 +109,9 @@ const inPage = () => {
   if (user) seen.onlyOf(user);
   Object.assign(window, { seen });
   addEventListener('error', ({ message }) => void (seen.problems[seen.problems.length] = native.String(message)));
+  addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => {
+    seen.problems[seen.problems.length] = `refused by ${effectiveDirective}: ${blockedURI}`;
+  });
   addEventListener('unhandledrejection', ({ reason }) => {
     seen.problems[seen.problems.length] = `unhandled: ${reason}`;
   });

@@ -63,7 +63,7 @@ export const testWorlds = (
           const site = await serveWorld(world, build, onTestFinished);
           await tell({ world, build, site, tabs, pid, engine: name, errors: [] });
         },
-        120_000,
+        240_000,
       );
     }
   });
