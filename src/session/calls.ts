@@ -32,7 +32,7 @@ export async function supply(core: Core, input: unknown, user = core.user, isRen
 }
 
 /** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
-function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
+async function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
   let off = () => {};
   const found = () =>
     new Promise<T>((resolve, reject) => {
@@ -46,21 +46,29 @@ function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T 
       });
       reconcile(core);
     });
-  return withTimeout(timeoutMs, found, what).finally(() => off());
+  try {
+    return await withTimeout(timeoutMs, found, what);
+  } finally {
+    off();
+  }
 }
 
-export function getToken(core: Core, timeoutMs: number): Promise<string> {
+export async function getToken(core: Core, timeoutMs: number): Promise<string> {
   const check = () => {
     const { token, isTokenExpected } = decideNow(core);
     if (!token && !isTokenExpected) throw noToken(core);
     return token;
   };
   core.callers++;
-  const token = waitFor(core, timeoutMs, 'getToken', check).finally(() => void core.callers--);
-  if (!explain) return token;
-  return token.catch((error: TokenError) => {
-    throw explain?.timedOut(error, core, noToken(core));
-  });
+  try {
+    const token = waitFor(core, timeoutMs, 'getToken', check);
+    if (!explain) return await token;
+    return await token.catch((error: TokenError) => {
+      throw explain?.timedOut(error, core, noToken(core));
+    });
+  } finally {
+    core.callers--;
+  }
 }
 
 export async function refreshNow(core: Core): Promise<void> {

@@ -100,10 +100,10 @@ function startAttempt(core: Core, plan: Plan): void {
       // Aborted: the attempt is void or the page was left, so its failure counts for nobody.
       const error = signal.aborted ? undefined : noteOutcome(core, plan, outcome);
       reconcile(core);
+      // After a time-out, the request is still running.
+      controller.abort();
       return error;
-    })
-    // After a time-out, the request is still running.
-    .finally(() => controller.abort());
+    });
 }
 
 /**

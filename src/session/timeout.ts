@@ -18,23 +18,28 @@ const PARTS = 4;
  * @param signal  ends the wait when it is aborted: the promise rejects, and the caller looks at the signal.
  * @throws {TokenError} `timeout` once `ms` have passed; otherwise whatever `work` throws or rejects with.
  */
-export function withTimeout<T>(
+export async function withTimeout<T>(
   ms: number,
   work: () => T | PromiseLike<T>,
   what: string,
   signal?: AbortSignal,
 ): Promise<T> {
   let timer: ReturnType<typeof setTimeout>;
-  return new Promise<T>((resolve, reject) => {
-    if (signal?.aborted) return reject();
-    let parts = PARTS;
-    const onPart = () => {
-      if (!parts--) return reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
-      timer = setTimeout(onPart, Math.min(ms, MAX_TIMER_MS) / PARTS);
-    };
-    onPart();
-    // Not the property `onabort`: the host's `provide` may set that on the same signal.
-    signal?.addEventListener('abort', reject);
-    Promise.resolve(work()).then(resolve, reject);
-  }).finally(() => clearTimeout(timer));
+  // Old polyfills of Promise have no `finally`.
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      if (signal?.aborted) return reject();
+      let parts = PARTS;
+      const onPart = () => {
+        if (!parts--) return reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
+        timer = setTimeout(onPart, Math.min(ms, MAX_TIMER_MS) / PARTS);
+      };
+      onPart();
+      // Not the property `onabort`: the host's `provide` may set that on the same signal.
+      signal?.addEventListener('abort', reject);
+      Promise.resolve(work()).then(resolve, reject);
+    });
+  } finally {
+    clearTimeout(timer!);
+  }
 }

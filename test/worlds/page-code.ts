@@ -42,6 +42,10 @@ export const builtins: World[] = [
       window.Promise = class extends Native { then(done, failed) { return super.then(later(done), later(failed)); } };`,
   },
   {
+    name: 'a Promise without finally, as of old polyfills',
+    early: 'window.Promise = class extends Promise {}; Promise.prototype.finally = undefined;',
+  },
+  {
     name: 'fetch by XMLHttpRequest, as in polyfills: no streams, no signal',
     often: true,
     early: `window.fetch = (url, { method = 'GET', body = null } = {}) => new Promise((resolve, reject) => {
