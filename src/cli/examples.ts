@@ -42,7 +42,7 @@ const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   generate: ['tessera generate user@example.com > set.json', 'tessera generate --phone +12345678901 --env tessera.env'],
   validate: ['tessera validate "$TOKEN" user@example.com', 'tessera validate "$TOKEN" --phone +12345678901 --json'],
   refresh: ['tessera refresh set.json > newer.json', 'tessera generate user@example.com | tessera refresh -'],
-  map: ['tessera map people.csv --column email', 'tessera map --due --database ./tessera-mappings'],
+  map: ['tessera map people.csv --column email', 'tessera map people.csv --column email --out mapped.csv'],
   optout: ['tessera optout user@example.com', 'tessera optout --phone +12345678901 --env tessera.env'],
   buckets: [
     'tessera buckets --since 2026-01-01 > buckets.csv',

@@ -83,6 +83,9 @@ describe('tessera map --out', () => {
     const second = await filter('email,advertising_id\na@example.com,38400000-8cf0-11bd-b23e-10b96e40000d\n');
     expect(second).toMatchObject({ code: 2, out: '', asked: [] });
     expect(second.err).toContain('line 1: expected no column advertising_id, which --out adds, got one; rename it');
+    const third = await filter(first.out.replace('id,', 'bucket_id,'));
+    expect(third).toMatchObject({ code: 2, out: '', asked: [] });
+    expect(third.err).toContain('expected no column bucket_id');
   });
 
   test('keeps a row that is no CSV, or has too many columns, as one field', async () => {
@@ -201,6 +204,9 @@ describe('an interrupted run', () => {
     fixture.answer = undefined;
     const resumed = await map([path, '--out', out, '--resume']);
     expect(resumed).toMatchObject({ code: 0, asked: ['/v3/identity/map'] });
+    expect(resumed.out.join()).toContain(
+      'rows: 12,000, written already: 10,000, mapped: 2,000, opted out: 0, invalid: 0',
+    );
     const whole = await map([path, '--out', fixture.path('whole.csv')]);
     expect(whole.asked).toHaveLength(3);
     expect(await fixture.text(out)).toBe(await fixture.text(fixture.path('whole.csv')));

@@ -37,19 +37,20 @@ export const ADDED: Readonly<Record<2 | 3, readonly string[]>> = {
   3: ['advertising_id', 'previous_id', 'refresh_at', 'unmapped_reason'],
 };
 
-const ALL_ADDED = new Set(Object.values(ADDED).flat());
-
 /**
  * Return those of the names that the output replaces, because the input is the output of an earlier run.
  *
  * @param place  of the names, for the message.
- * @throws {RangeError} if there are some, but not all of a version: they may be columns of the user with another meaning.
+ * @throws {RangeError} if there is one without the others of its version: it may be a column of the user with another meaning.
  */
 export function replacedNames(names: readonly string[], place: string): ReadonlySet<string> {
-  const found = names.map((name) => name.trim()).filter((name) => ALL_ADDED.has(name));
-  const isOutput = Object.values(ADDED).some((added) => added.every((name) => found.includes(name)));
-  if (found.length === 0 || isOutput) return new Set(found);
-  throw new RangeError(`${place}: expected no column ${found[0]}, which --out adds, got one; rename it`);
+  const found = new Set(names.map((name) => name.trim()));
+  const versions = [ADDED[3], ADDED[2]];
+  // Of one version: a run replaces the columns of both.
+  const replaced = new Set(versions.find((added) => added.every((name) => found.has(name))));
+  const other = versions.flat().find((name) => found.has(name) && !replaced.has(name));
+  if (other === undefined) return replaced;
+  throw new RangeError(`${place}: expected no column ${other}, which --out adds, got one; rename it`);
 }
 
 /** Create a row. `dii`: as a hash, or why there is none. */

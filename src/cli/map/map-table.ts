@@ -165,7 +165,9 @@ export async function mapTable(file: string, options: MapTableOptions, io: Io, s
   const closeFailure = await failureOf(output.close(failure === undefined ? !fault : partial));
   failure ??= closeFailure;
   const hint = `the rows mapped so far are in ${shownPath(partialOf(out))}: run the same command with --resume to continue`;
-  const summary = { ...counts, read: counts.rows, kept: count };
-  report(job, { summary, failure, ms: performance.now() - job.startedAt }, counts, out === '-' ? null : hint);
+  const { rows: read, ...answers } = counts;
+  const shown = { rows: read, ...(options.resume && { written: count }), ...answers };
+  const outcome = { summary: { ...answers, read, kept: count }, failure, ms: performance.now() - job.startedAt };
+  report(job, outcome, shown, out !== '-' && partial ? hint : null);
   if (fault) throw fault;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Stats } from 'node:fs';
-import { access, constants, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, copyFile, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { checkOwnFile, reasonOf, shownPath, unwritable } from '../paths.ts';
 
@@ -77,8 +77,13 @@ async function openNew(
   }
   const target = isReplacedAtEnd ? partialOf(path) : path;
   if (continuesAt !== undefined) {
-    const handle = await open(target, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    // A run that still writes to the earlier file finds at its end that another has replaced it.
+    const copy = `${target}.new`;
+    await rm(copy, { force: true });
+    await copyFile(target, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    const handle = await open(copy, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
     await handle.truncate(continuesAt);
+    await rename(copy, target);
     return { handle, target };
   }
   // The mode applies only to new files, and another process may have the old file open.

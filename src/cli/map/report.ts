@@ -13,7 +13,11 @@ type Counts = Readonly<Record<string, number>>;
 /** The hint of jobs that continue where they stopped. */
 const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
 
-const LABELS: Readonly<Record<string, string>> = { optedOut: 'opted out', kept: 'stored already' };
+const LABELS: Readonly<Record<string, string>> = {
+  optedOut: 'opted out',
+  kept: 'stored already',
+  written: 'written already',
+};
 
 /** The rows of the table that a terminal shows. */
 function tableOf(counts: Counts, ms: number, io: Io): string[] {
@@ -41,16 +45,19 @@ function printSummary({ options, io, rejects }: Job, { failure, ms }: Outcome, c
   if (path) out(`rejects: ${path}`);
 }
 
+/** Return the hint of a job that stores each answer; null if there is none yet. */
+export function storedHint({ signal }: Job, { summary }: Outcome, hint: string = CONTINUES): string | null {
+  return summary.mapped + summary.optedOut > 0 || (signal.aborted && summary.read > 0) ? hint : null;
+}
+
 /**
  * Print the summary of a job that has run, and throw its failure.
  *
- * @param resumeHint  what an interrupted run leaves behind, and how to continue; null if it cannot be continued.
+ * @param resumeHint  what an interrupted run leaves behind, and how to continue; null if it leaves nothing. Default: the stored answers.
  */
-export function report(job: Job, outcome: Outcome, counts: Counts, resumeHint: string | null = CONTINUES): void {
+export function report(job: Job, outcome: Outcome, counts: Counts, resumeHint = storedHint(job, outcome)): void {
   printSummary(job, outcome, counts);
-  const { summary, failure } = outcome;
-  if (failure === undefined) return;
-  const isResumable = summary.mapped + summary.optedOut > 0 || (job.signal.aborted && summary.read > 0);
-  if (isResumable && resumeHint) job.io.err(resumeHint);
-  throw failure;
+  if (outcome.failure === undefined) return;
+  if (resumeHint) job.io.err(resumeHint);
+  throw outcome.failure;
 }

@@ -15,7 +15,7 @@ import { createProgressLine, formatNumber } from '../progress.ts';
 import { print } from '../service-options.ts';
 import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
 import { createPrivateFile } from './private-file.ts';
-import { report } from './report.ts';
+import { report, storedHint } from './report.ts';
 import { beginJob, type MapOptions, openMappings, probe, runJob } from './run-job.ts';
 
 function checkDatabase({ database }: MapOptions): Promise<void> {
@@ -46,7 +46,7 @@ export async function checkOptOuts(options: MapOptions, io: Io, signal: AbortSig
   );
   const { read: asked, optedOut } = outcome.summary;
   const hint = 'the opt-outs found so far are stored: run the same command again to check all raw IDs';
-  report(job, outcome, { asked, optedOut }, hint);
+  report(job, outcome, { asked, optedOut }, storedHint(job, outcome, hint));
 }
 
 function sendsNothing(): never {
