@@ -5,7 +5,7 @@
  */
 
 import { LEGACY, type LegacyStatus } from './status.ts';
-import type { Callback, EventType, Identity, LegacyCallback } from './types.ts';
+import type { Callback, CallbackPayload, EventType, Identity, LegacyCallback } from './types.ts';
 
 /** Call a function; report what it throws or rejects with. */
 export function run(work: () => unknown): void {
@@ -24,26 +24,24 @@ export interface Callbacks {
 /**
  * Take over an array of callbacks.
  *
- * @param missed  returns the events that a callback pushed now has missed, and the current identity.
+ * @param current  returns the current identity; undefined until `InitCompleted` has been emitted.
  */
-export function createCallbacks(
-  list: Callback[],
-  missed: () => [events: EventType[], identity: Identity | null],
-): Callbacks {
+export function createCallbacks(list: Callback[], current: () => Identity | null | undefined): Callbacks {
   const legacy = new Set<LegacyCallback>();
-  const send = (to: readonly Callback[], event: EventType, identity: Identity | null) => {
-    const payload = event === 'SdkLoaded' ? {} : { identity };
+  const send = (to: readonly Callback[], event: EventType, payload: CallbackPayload) => {
     // A copy, because a callback that is pushed meanwhile receives the event when it is pushed.
     for (const callback of [...to]) run(() => callback(event, payload));
   };
   list.push = (...more) => {
-    const [events, identity] = missed();
-    for (const event of events) send(more, event, identity);
+    // What they have missed. As in the UID2 SDK, only the event at load has an identity.
+    send(more, 'SdkLoaded', {});
+    const identity = current();
+    if (identity !== undefined) send(more, 'InitCompleted', { identity });
     return Array.prototype.push.apply(list, more);
   };
   const callbacks: Callbacks = {
     list,
-    emit: (event, identity) => send(callbacks.list, event, identity),
+    emit: (event, identity) => send(callbacks.list, event, { identity }),
     addLegacy: (callback) => void legacy.add(callback),
     emitLegacy: (name, token) => {
       const [status, statusText] = LEGACY[name];

@@ -58,10 +58,17 @@ function keep(
 }
 
 /** Store a change of the page in the places before it is recorded: the page may be closed before the database responds. */
-function keepChange(dropIn: DropIn, { records }: Started, answer: Candidate['answer'], ownsCookie?: boolean): void {
+function keepChange(
+  dropIn: DropIn,
+  { records }: Started,
+  answer: Candidate['answer'],
+  ownsCookie?: boolean,
+): Candidate {
   // Later than every known change, even if the clock was set back.
   const { changedAt } = withNewest(records.view(), choose(readCandidates(dropIn)).newest);
-  keep(dropIn, { answer, changedAt: Math.max(Date.now(), changedAt + 1) }, ownsCookie);
+  const candidate = { answer, changedAt: Math.max(Date.now(), changedAt + 1) };
+  keep(dropIn, candidate, ownsCookie);
+  return candidate;
 }
 
 /** Apply to the session what its record does not contain yet, and return whether there is anything. */
@@ -96,7 +103,7 @@ function announce(dropIn: DropIn, state: Started): void {
   const now = knownNow(dropIn);
   // The token has expired while a refresh is in progress, of any tab: its result follows.
   const isRefreshing = ['in_progress', 'other_tab'].includes(`${session.state.next?.reason}`);
-  if (before && !isInvalid && now.condition === 'expired' && isRefreshing) return;
+  if (before?.token && !isInvalid && now.condition === 'expired' && isRefreshing) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;
@@ -193,14 +200,16 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   const { state, considered, callbacks } = dropIn;
   if (!isStarted(state)) throw new Error('setIdentity: call init first');
   // The page supplies it now, so the time of an earlier login does not matter.
-  const candidate = candidateOf({ ...(identity as object), tessera: undefined });
+  let candidate = candidateOf({ ...(identity as object), tessera: undefined });
   if (!candidate) {
     callbacks.emitLegacy('invalid');
     return;
   }
   considered.delete((candidate.answer as TokenSet).refreshToken);
+  // The record has the time of the mark: otherwise the mark would count as newer for ever.
+  if (isMark(candidate)) candidate = keepChange(dropIn, state, candidate.answer);
   // After an opt-out, a set waits until the service accepts it.
-  if (isMark(candidate) || knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, state, candidate.answer);
+  else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, state, candidate.answer);
   // A logout comes before it.
   state.candidates = [candidate, ...state.candidates.filter(({ answer }) => answer === 'optout')];
   if (state.name === 'ready') follow(dropIn, state, [candidate]);

@@ -10,7 +10,7 @@ import { abort, disconnect, followPlaces, setIdentity, start, update } from './d
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
-import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
+import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
@@ -49,15 +49,6 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitO
   return options;
 }
 
-/** Emit what a call of `init` emits. */
-function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
-  const { reported, callbacks } = dropIn;
-  update(dropIn);
-  // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
-  if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
-  if (callback) callbacks.addLegacy(callback);
-}
-
 /** A method that generates in the browser. */
 function refusal(product: Product, method: string): () => Promise<never> {
   return () => {
@@ -71,10 +62,15 @@ function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
   /** Look at the places first: a server may have set the cookie. */
-  const whenStarted = <T>(read: (known: Known) => T) => {
+  const look = () => {
     followPlaces(dropIn);
-    return isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined;
+    return knownNow(dropIn);
   };
+  const whenStarted = <T>(read: (known: Known) => T) => {
+    const known = look();
+    return isStarted(dropIn.state) ? read(known) : undefined;
+  };
+  const hasOptedOut = () => whenStarted(({ condition }) => condition === 'optedOut');
   const getIdentity = () => {
     followPlaces(dropIn);
     return identityOf(dropIn);
@@ -89,7 +85,12 @@ function createMethods(dropIn: DropIn): Uid2 {
     init: (given) => {
       // Before the callbacks, one of which may call `init` with more options.
       options = configure(dropIn, given, options);
-      reportInit(dropIn, ownMembers<InitOptions>(given).callback);
+      const { reported, callbacks } = dropIn;
+      update(dropIn);
+      // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
+      if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
+      const { callback } = ownMembers<InitOptions>(given);
+      if (callback) callbacks.addLegacy(callback);
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
@@ -110,12 +111,10 @@ function createMethods(dropIn: DropIn): Uid2 {
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
-    isLoginRequired: () => {
-      followPlaces(dropIn);
-      return needsLogin(knownNow(dropIn));
-    },
-    isIdentityAvailable: () => whenStarted((known) => !needsLogin(known)),
-    hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
+    isLoginRequired: () => needsLogin(look()),
+    // As in the UID2 SDK, undefined before `init`, unless an identity is stored.
+    isIdentityAvailable: () => !needsLogin(look()) || hasOptedOut(),
+    hasOptedOut,
     isInitComplete: () => !!dropIn.reported,
     disconnect: () => disconnect(dropIn),
     abort: () => abort(dropIn),
@@ -148,10 +147,7 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
   const dropIn: DropIn = {
     product,
     places,
-    callbacks: createCallbacks(list, () => [
-      dropIn.reported ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
-      identityOf(dropIn),
-    ]),
+    callbacks: createCallbacks(list, () => dropIn.reported && identityOf(dropIn)),
     options: ownMembers(places.earlier),
     state: { name: 'idle' },
     reported: undefined,
@@ -187,7 +183,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const dropIn = createDropIn(product, list);
   const sdk = createMethods(dropIn);
   window[name] = sdk;
-  dropIn.callbacks.emit('SdkLoaded', null);
+  dropIn.callbacks.emit('SdkLoaded', identityOf(dropIn));
   // The response to a sign-in, or a page on another host, may have changed the cookie meanwhile.
   for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
   if (isDevelopment) watchForInit(dropIn);

@@ -9,8 +9,13 @@ export type Identity = Readonly<Record<string, unknown>>;
 /** Events of the drop-in's callbacks. */
 export type EventType = 'SdkLoaded' | 'InitCompleted' | 'IdentityUpdated' | 'OptoutReceived';
 
-/** A function in `callbacks`. `SdkLoaded` has an empty payload. */
-export type Callback = (event: EventType, payload: { readonly identity?: Identity | null }) => unknown;
+/** With `SdkLoaded`, an identity that an earlier page has left, or nothing if a callback is pushed later. */
+export interface CallbackPayload {
+  readonly identity?: Identity | null;
+}
+
+/** A function in `callbacks`. */
+export type Callback = (event: EventType, payload: CallbackPayload) => unknown;
 
 /** What a legacy `callback` receives. */
 export interface LegacyPayload {
@@ -69,7 +74,7 @@ export interface Uid2 {
   getIdentity(): Identity | null;
   /** Tell whether a new identity must be generated. False after an opt-out. */
   isLoginRequired(): boolean;
-  /** Tell whether an identity is valid or can be refreshed; undefined before `init`. */
+  /** The contrary of `isLoginRequired`; undefined instead of false before `init`. */
   isIdentityAvailable(): boolean | undefined;
   /** Tell whether the user has opted out; undefined before `init`. */
   hasOptedOut(): boolean | undefined;

