@@ -80,13 +80,13 @@ type LoginCount = ReturnType<typeof createLoginCount>;
  * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. An ended
  * set causes the events that make the page ask, and the page does not adopt the same set again.
  *
- * @param request  sends the request.
+ * @param request  sends the request, and passes the response on.
  * @param obey     carries out a message of the host.
  */
 function createSetRequests(
   session: Session,
   logins: LoginCount,
-  request: () => Promise<Message | undefined>,
+  request: (take: (answer: Message) => unknown) => Promise<void>,
   obey: (message: Message) => Promise<Partial<Message>>,
 ) {
   /** The last request: the login, the time, and the set that was adopted. */
@@ -108,18 +108,18 @@ function createSetRequests(
     }
     const current = { gen, at, set: isSameLogin ? last.set : '' };
     last = current;
-    const answer = await request();
-    if (!answer) return;
-    const set = JSON.stringify(answer.body);
-    if (answer.gen === gen && set === current.set) return;
-    current.gen = Math.max(gen, answer.gen);
-    // No set means that nobody is signed in.
-    const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
-    const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
-    if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(logins.gen).refused(answer, error, logins.gen());
-    // If it was rejected, for example because there is no consent, the next event asks again at once.
-    if (error) current.at = -ASK_AGAIN_MS;
-    else if (answer.body) current.set = set;
+    await request(async (answer) => {
+      const set = JSON.stringify(answer.body);
+      if (answer.gen === gen && set === current.set) return;
+      current.gen = Math.max(gen, answer.gen);
+      // No set means that nobody is signed in.
+      const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
+      const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
+      if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(logins.gen).refused(answer, error, logins.gen());
+      // If it was rejected, for example because there is no consent, the next event asks again at once.
+      if (error) current.at = -ASK_AGAIN_MS;
+      else if (answer.body) current.set = set;
+    });
   };
   return { ask, stop: () => clearTimeout(timer) };
 }
@@ -175,7 +175,7 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     }
   };
 
-  const sets = createSetRequests(session, logins, () => channel.request('get'), obey);
+  const sets = createSetRequests(session, logins, (take) => channel.request('get', take), obey);
   const channel = createHostChannel({ name, timeoutMs, gen: logins.gen, receive: obey });
   return {
     announce,
@@ -183,8 +183,7 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     askHost,
     /** Send `hello` to the host; resolves with whether one has answered. */
     greet: async () => {
-      const answer = await channel.request('hello');
-      if (answer) await obey(answer);
+      await channel.request('hello', obey);
       return isLinked;
     },
     stopAsking: sets.stop,

@@ -150,6 +150,24 @@ describe('a bridge', () => {
     expect(new Set(host.received.map(({ id }) => id)).size).toBe(1);
   });
 
+  test('that answers the greeting only after three seconds: ready is false, and it is linked once', async () => {
+    const set = await userOf('user');
+    const host = createHost('Android', ({ type }) => (type === 'get' ? { gen: 2, body: set } : undefined));
+    host.arrive();
+    const { session } = fixture.open({ refresh: 'off' });
+    const link = connect(session, { owner: 'host' });
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await link.ready).toBe(false);
+    const { id } = host.received[0]!;
+    for (const _ of [1, 2]) host.say({ kind: 'res', type: 'hello', id, gen: 2 });
+    await until(() => session.advertisingToken);
+    await fixture.settle();
+    expect(changesOf(host.received)).toEqual([
+      ['changed', 2, 'empty', undefined],
+      ['changed', 2, 'fresh', wireTokenOf(set)],
+    ]);
+  });
+
   test('that greets later by itself is answered with its id, and linked', async () => {
     const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);

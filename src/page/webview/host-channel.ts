@@ -103,19 +103,23 @@ function createRequests(timeoutMs: number, send: (type: string, id: string) => v
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
-    /** Resolves with the response; with undefined if there is none in time, or an error. */
-    request: (type: string) =>
-      new Promise<Message | undefined>((resolve) => {
+    /**
+     * Send a request, and pass the response to `take` unless it is an error. Only a response to `hello` may come later than `timeoutMs`.
+     * Resolves when the response has been taken, or when there is none in time.
+     */
+    request: (type: string, take: (answer: Message) => unknown) =>
+      new Promise<void>((resolve) => {
         const id = `${Math.random()}`;
         let leftMs = timeoutMs;
-        const end = (answer?: Message) => {
+        const end = async (answer?: Message) => {
           clearInterval(timer);
-          pending.delete(id);
-          resolve(answer?.error ? undefined : answer);
+          if (answer || type !== 'hello') pending.delete(id);
+          if (answer && !answer.error) await take(answer);
+          resolve();
         };
         const ask = () => {
           if (leftMs > 0) send(type, id);
-          else end();
+          else void end();
           leftMs -= REPEAT_MS;
         };
         const timer = setInterval(ask, REPEAT_MS);
@@ -163,12 +167,9 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
     if (isClosed || !message) return;
     note('app', message);
     const { v, kind, type, id } = message;
-    if (kind === 'res' && v === 1) {
-      pending.get(id!)?.(message);
-      return;
-    }
-    const result = v === 1 ? await receive(message) : { error: 'version' };
-    if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(gen).refused(message, result.error, gen());
+    const handle = kind === 'res' ? pending.get(id!) : receive;
+    const result = v === 1 ? await handle?.(message) : { error: 'version' };
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(gen).refused(message, result?.error, gen());
     if (kind === 'req') void send('res', type, { id, ...result });
   };
 
@@ -186,7 +187,6 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
 
   return {
     send,
-    /** Send a request; resolves with the response, or with undefined if there is none in time, or an error. */
     request,
     isClosed: () => isClosed,
     close: () => {
