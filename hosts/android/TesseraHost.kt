@@ -44,7 +44,8 @@ interface TesseraListener {
 
   /**
    * With [Owner.APP]: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server for the
-   * user who is signed in there, and pass it to [TesseraHost.renewed]; if nobody is, call [TesseraHost.signedOut].
+   * user who is signed in there, and pass it to [TesseraHost.renewed]; if nobody is, call [TesseraHost.signedOut]. Called again at the
+   * next start of the app and at each [TesseraHost.resume] until you have done so.
    */
   fun onNeedsTokens()
 
@@ -102,6 +103,7 @@ class TesseraHost(
   init {
     lastToken = advertisingToken
     schedule()
+    if (isWithoutSet) main.post { askForTokens() } // not yet: the listener may use the host
   }
 
   /** The token for the app's own ads; null if there is none, if it has expired, and after a logout or an opt-out. */
@@ -134,8 +136,12 @@ class TesseraHost(
    */
   fun signedIn(answer: String) = adopt(parseAnswer(answer), state.gen + 1)
 
-  /** As [signedIn], with a newer set of the same user, whom the app has not signed in again. */
-  fun renewed(answer: String) = adopt(parseAnswer(answer), state.gen)
+  /** As [signedIn], with a newer set of the same user, whom the app has not signed in again. After [signedOut] it changes nothing. */
+  fun renewed(answer: String) {
+    val set = parseAnswer(answer)
+    // The answer has taken longer than the user.
+    if (state.user == User.SIGNED_OUT) listener.onLog("renewed: nobody is signed in") else adopt(set, state.gen)
+  }
 
   /** The user has signed out in the app. */
   fun signedOut() {
@@ -147,6 +153,7 @@ class TesseraHost(
   fun resume() {
     isActive = true
     if (failures > 0 && !isPauseAsked) notBefore = 0
+    askForTokens()
     onWake()
   }
 
@@ -172,8 +179,7 @@ class TesseraHost(
     if (type == "hello") restored.remove(view)
     if (type == "changed") pageChanged(view, page, message.optInt("gen"), body)
     if (kind != "req") return
-    // The page repeats a request without an answer: it is answered when the refresh has ended.
-    if (type == "get" && isRefreshing && advertisingToken == null) return
+    if (type == "get" && isWaiting) return
     answer(page, message, if (type == "get") state.answer else null, null)
   }
 
@@ -185,8 +191,7 @@ class TesseraHost(
     if (gen > state.gen) {
       // The set belongs to the user before.
       change(State(gen, if (told != null) User.SIGNED_IN else if (phase == "optedOut") User.OPTED_OUT else User.SIGNED_OUT, null, told))
-      if (told == null) broadcast(view)
-      else if (owner == Owner.APP) listener.onNeedsTokens()
+      if (told == null) broadcast(view) else askForTokens()
       return
     }
     // The app has signed the user out, and the page has not received it yet.
@@ -198,10 +203,23 @@ class TesseraHost(
         notBefore = 0
         change(State(gen, User.OPTED_OUT, set?.takeIf { owner == Owner.APP }))
       }
-      told != null -> if (owner == Owner.PAGE || set == null) change(State(gen, User.SIGNED_IN, set, told))
+      // An app that owns the identity and knows of no user has lost its storage: the page is about to be logged out.
+      told != null -> if (owner == Owner.PAGE || isWithoutSet) change(State(gen, User.SIGNED_IN, set, told))
       // The page owns the identity and has lost its storage. The set that the app signed in with may still be refreshed.
       phase == "empty" && owner == Owner.PAGE && set != null -> if (restored.put(view, true) == null) send(page, stateMessage())
     }
+  }
+
+  /** A user is signed in, and the app has no set of that user. */
+  private val isWithoutSet: Boolean
+    get() = state.user == User.SIGNED_IN && state.set == null
+
+  /** There will be a set, or another one. A `get` has no answer until then: null would log the user out. Pages repeat it, and are told. */
+  private val isWaiting: Boolean
+    get() = isWithoutSet || isRefreshing && advertisingToken == null
+
+  private fun askForTokens() {
+    if (owner == Owner.APP && (isWithoutSet || isRefused)) listener.onNeedsTokens()
   }
 
   /** What the app knows: its set, an opt-out, or that nobody is signed in. */
@@ -311,7 +329,7 @@ class TesseraHost(
       }
       "invalid_token", "expired_token" -> {
         isRefused = true
-        listener.onNeedsTokens()
+        askForTokens()
       }
       else -> {
         val pause = minOf(FIRST_PAUSE_MS shl minOf(failures++, 10), MAX_PAUSE_MS)

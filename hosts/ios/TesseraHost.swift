@@ -28,7 +28,8 @@ public protocol TesseraListener: AnyObject {
   /// There is another advertising token, or, if it is nil, none any more.
   func tokenChanged(_ advertisingToken: String?)
   /// With `TesseraOwner.app`: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server
-  /// for the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`.
+  /// for the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`. Called again at the next start of the
+  /// app and at each `resume` until you have done so.
   func needsTokens()
   /// A line for a debug log: a message without its body, or a failure. It contains no token and no key.
   func log(_ line: String)
@@ -85,7 +86,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     baseUrl: String, origins: Set<String>, storage: TesseraStorage, listener: TesseraListener,
     owner: TesseraOwner = .app, channel: String = "tesseraHost"
   ) {
-    self.baseUrl = baseUrl
+    self.baseUrl = baseUrl.hasSuffix("/") ? String(baseUrl.dropLast()) : baseUrl
     self.origins = origins
     self.storage = storage
     self.listener = listener
@@ -98,6 +99,8 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     super.init()
     lastToken = advertisingToken
     schedule()
+    // Not yet: the listener may use the host.
+    if isWithoutSet { Task { @MainActor [weak self] in self?.askForTokens() } }
   }
 
   /// The token for the app's own ads; nil if there is none, if it has expired, and after a logout or an opt-out.
@@ -126,9 +129,11 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     adopt(try parseAnswer(answer), state.gen + 1)
   }
 
-  /// As `signedIn`, with a newer set of the same user, whom the app has not signed in again.
+  /// As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` it changes nothing.
   public func renewed(_ answer: Data) throws {
-    adopt(try parseAnswer(answer), state.gen)
+    let set = try parseAnswer(answer)
+    // The answer has taken longer than the user.
+    if state.user == .signedOut { listener?.log("renewed: nobody is signed in") } else { adopt(set, state.gen) }
   }
 
   /// The user has signed out in the app.
@@ -141,6 +146,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
   public func resume() {
     isActive = true
     if failures > 0 && !isPauseAsked { notBefore = 0 }
+    askForTokens()
     onWake()
   }
 
@@ -170,8 +176,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     if type == "hello" { restored.remove(view) }
     if type == "changed" { pageChanged(view, received["gen"] as? Int ?? 0, body) }
     if kind != "req" { return }
-    // The page repeats a request without an answer: it is answered when the refresh has ended.
-    if type == "get" && isRefreshing && advertisingToken == nil { return }
+    if type == "get" && isWaiting { return }
     answer(view, received, type == "get" ? state.answer : nil, nil)
   }
 
@@ -189,7 +194,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     if gen > state.gen {
       // The set belongs to the user before.
       change(State(gen: gen, user: told != nil ? .signedIn : phase == "optedOut" ? .optedOut : .signedOut, told: told))
-      if told == nil { broadcast(except: view) } else if owner == .app { listener?.needsTokens() }
+      if told == nil { broadcast(except: view) } else { askForTokens() }
       return
     }
     // The app has signed the user out, and the page has not received it yet.
@@ -200,7 +205,8 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
       notBefore = 0
       change(State(gen: gen, user: .optedOut, set: owner == .app ? set : nil))
     } else if let told = told {
-      if owner == .page || set == nil { change(State(gen: gen, user: .signedIn, set: set, told: told)) }
+      // An app that owns the identity and knows of no user has lost its storage: the page is about to be logged out.
+      if owner == .page || isWithoutSet { change(State(gen: gen, user: .signedIn, set: set, told: told)) }
     } else if phase == "empty" && owner == .page && set != nil && !restored.contains(view) {
       // The page owns the identity and has lost its storage. The set that the app signed in with may still be refreshed.
       restored.add(view)
@@ -208,10 +214,25 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     }
   }
 
+  /// A user is signed in, and the app has no set of that user.
+  private var isWithoutSet: Bool { state.user == .signedIn && state.set == nil }
+
+  /// There will be a set, or another one. A `get` has no answer until then: nil would log the user out. Pages repeat it, and are told.
+  private var isWaiting: Bool { isWithoutSet || isRefreshing && advertisingToken == nil }
+
+  private func askForTokens() {
+    if owner == .app && (isWithoutSet || isRefused) { listener?.needsTokens() }
+  }
+
   /// What the app knows: its set, an opt-out, or that nobody is signed in.
   private func stateMessage() -> [String: Any] {
     let body = state.answer
-    return ["kind": "evt", "type": body == nil ? "clear" : "set", "body": body ?? NSNull()]
+    return ["kind": "evt", "type": body == nil ? "clear" : "set", "body": orNull(body)]
+  }
+
+  private func orNull(_ body: [String: Any]?) -> Any {
+    if let body = body { return body }
+    return NSNull()
   }
 
   /// Tell all pages, except that of one webview.
@@ -220,7 +241,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
   }
 
   private func answer(_ view: WKWebView, _ request: [String: Any], _ body: [String: Any]?, _ error: String?) {
-    var message: [String: Any] = ["kind": "res", "type": request["type"] ?? "", "id": request["id"] ?? "", "body": body ?? NSNull()]
+    var message: [String: Any] = ["kind": "res", "type": request["type"] ?? "", "id": request["id"] ?? "", "body": orNull(body)]
     if let error = error { message["error"] = error }
     send(view, message)
   }
@@ -286,7 +307,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     let expiry = advertisingToken == nil ? nil : told?.expiresAt
     guard isActive, let next = [refreshAt(), expiry].compactMap({ $0 }).min() else { return }
     timer = Timer.scheduledTimer(withTimeInterval: max(0, next - now()) / 1000, repeats: false) { [weak self] _ in
-      Task { @MainActor in self?.onWake() }
+      Task { @MainActor [weak self] in self?.onWake() }
     }
   }
 
@@ -297,7 +318,11 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
   }
 
   private func startRefresh() {
-    guard let set = state.set, !isRefreshing, let url = URL(string: "\(baseUrl)/v2/token/refresh") else { return }
+    guard let set = state.set, !isRefreshing else { return }
+    guard let url = URL(string: "\(baseUrl)/v2/token/refresh") else {
+      refreshed(Outcome(data: nil, response: nil, error: URLError(.badURL), key: set.responseKey))
+      return
+    }
     isRefreshing = true
     var request = URLRequest(url: url)
     request.httpMethod = "POST"
@@ -331,7 +356,7 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
       if let set = outcome.set { notBefore = dueOnArrival(set) }
     } else if TesseraHost.ended.contains(outcome.name) {
       isRefused = true
-      listener?.needsTokens()
+      askForTokens()
     } else {
       let pause = min(TesseraHost.firstPauseMs * pow(2, Double(failures)), TesseraHost.maxPauseMs)
       failures += 1
@@ -421,8 +446,8 @@ private struct Told {
   let expiresAt: Double
 }
 
-/// The body of a `generate` or `refresh` response.
-private final class TokenSet {
+/// The body of a `generate` or `refresh` response. It does not change, so threads may share it.
+private final class TokenSet: @unchecked Sendable {
   /// 2001; a time in seconds is before it.
   private static let earliest = 1_000_000_000_000.0
 
@@ -472,7 +497,7 @@ private struct State {
   /// Read what `text` has written. Anything else is no state.
   init(text: String?) {
     guard let text = text, let stored = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any],
-      let user = (stored["user"] as? String).flatMap(User.init)
+      let user = (stored["user"] as? String).flatMap(User.init(rawValue:))
     else {
       self.init()
       return

@@ -1,8 +1,9 @@
 /**
  * The app's side of `tessera-id/webview`, for React Native with `react-native-webview`. Copy this file into your app.
  *
- * It needs the package `tessera-id`, and `atob`, `TextDecoder` and `fetch` in the app's runtime. Without Web Crypto, answers are
- * decrypted by `@noble/ciphers`, a dependency of the package. The messages are described in docs/webview.md. Tested in Node, with a
+ * It needs the package `tessera-id`, React Native 0.79 (before, Metro finds `tessera-id/token` only with the option
+ * `unstable_enablePackageExports`), react-native-webview 13.13.1, and `atob`, `TextDecoder` and `fetch` in the app's runtime. Without
+ * Web Crypto, answers are decrypted by `@noble/ciphers`, a dependency of the package. The messages are described in docs/webview.md. Tested in Node, with a
  * stand-in of react-native-webview, a session and an operator; not in React Native, and not on a device.
  */
 
@@ -34,7 +35,8 @@ export interface TesseraHostOptions {
   readonly onToken?: ((advertisingToken: string | undefined) => void) | undefined;
   /**
    * With `owner: 'app'`: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server for
-   * the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`.
+   * the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`. Called again at the next start of the app
+   * and at each `resume` until you have done so.
    */
   readonly onNeedsTokens?: (() => void) | undefined;
   /** A line for a debug log: a message without its body, or a failure. It contains no token and no key. */
@@ -44,7 +46,10 @@ export interface TesseraHostOptions {
 export interface TesseraHost {
   /** The token for the app's own ads; undefined if there is none, if it has expired, and after a logout or an opt-out. */
   readonly advertisingToken: string | undefined;
-  /** `onMessage` of the `<WebView>`, with its ref. */
+  /**
+   * `onMessage` of the `<WebView>`, with its ref. From react-native-webview 13.13.1, `url` is that of the frame that has sent the message;
+   * before, and in an Android WebView without `WEB_MESSAGE_LISTENER`, it is that of the page, so frames of other sites count as the page.
+   */
   onMessage(event: { readonly nativeEvent: { readonly data: string; readonly url: string } }, view: TesseraView): void;
   /** The `<WebView>` is unmounted. */
   detach(view: TesseraView): void;
@@ -55,7 +60,7 @@ export interface TesseraHost {
    * @throws {TokenError} `invalid_token_set` for anything else. Then nothing has changed.
    */
   signedIn(answer: unknown): void;
-  /** As `signedIn`, with a newer set of the same user, whom the app has not signed in again. */
+  /** As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` it changes nothing. */
   renewed(answer: unknown): void;
   /** The user has signed out in the app. */
   signedOut(): void;
@@ -139,6 +144,8 @@ async function refreshSet(baseUrl: string, set: TokenSet): Promise<Outcome> {
       headers: { 'content-type': 'text/plain' },
       body: set.refreshToken,
       credentials: 'omit',
+      // A redirect would send the refresh token to another server. The `fetch` of React Native itself ignores this, as `credentials`.
+      redirect: 'error',
       signal: controller.signal,
     });
     const text = await response.text();
@@ -261,7 +268,16 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
   };
   const adoptAnswer = (given: unknown, raise: number) => {
     const parsed = parseAnswer(given);
-    adopt(parsed === 'optout' ? undefined : parsed, state.gen + raise);
+    // The answer has taken longer than the user.
+    if (raise === 0 && state.user === 'signedOut') onLog?.('renewed: nobody is signed in');
+    else adopt(parsed === 'optout' ? undefined : parsed, state.gen + raise);
+  };
+  /** A user is signed in, and the app has no set of that user. */
+  const isWithoutSet = () => state.user === 'signedIn' && !state.set;
+  /** There will be a set, or another one. A `get` has no answer until then: null would log the user out. Pages repeat it, and are told. */
+  const isWaiting = () => isWithoutSet() || (isRefreshing && !token());
+  const askForTokens = () => {
+    if (owner === 'app' && (isWithoutSet() || isRefused)) onNeedsTokens?.();
   };
 
   const pageChanged = (view: TesseraView, gen: number, body: NonNullable<Received['body']>) => {
@@ -274,8 +290,8 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
     if (gen > state.gen) {
       // The set belongs to the user before.
       change({ gen, user: next ? 'signedIn' : phase === 'optedOut' ? 'optedOut' : 'signedOut', told: next });
-      if (!next) broadcast(view);
-      else if (owner === 'app') onNeedsTokens?.();
+      if (next) askForTokens();
+      else broadcast(view);
     } else if (user === 'signedOut' || user === 'optedOut') {
       // The app has signed the user out, and the page has not received it yet.
     } else if (phase === 'optedOut') {
@@ -283,7 +299,8 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
       notBefore = 0;
       change({ gen, user: 'optedOut', set: owner === 'app' ? set : undefined });
     } else if (next) {
-      if (owner === 'page' || !set) change({ gen, user: 'signedIn', set, told: next });
+      // An app that owns the identity and knows of no user has lost its storage: the page is about to be logged out.
+      if (owner === 'page' || isWithoutSet()) change({ gen, user: 'signedIn', set, told: next });
     } else if (phase === 'empty' && owner === 'page' && set && !restored.has(view)) {
       // The page has lost its storage. The set that the app signed in with may still be refreshed.
       restored.add(view);
@@ -335,7 +352,7 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
       if (set) notBefore = dueOnArrival(set);
     } else if (ENDED.includes(name)) {
       isRefused = true;
-      onNeedsTokens?.();
+      askForTokens();
     } else {
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, MAX_PAUSE_MS);
       isPauseAsked = retryAfterMs > pauseMs;
@@ -346,6 +363,7 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
   };
 
   schedule();
+  if (isWithoutSet()) setTimeout(askForTokens); // once the app has the host
   return {
     get advertisingToken() {
       return token();
@@ -367,8 +385,7 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
       }
       if (type === 'hello') restored.delete(view);
       if (type === 'changed') pageChanged(view, Number(gen) || 0, body ?? {});
-      // The page repeats a request without an answer: it is answered when the refresh has ended.
-      if (type === 'get' && isRefreshing && !token()) return;
+      if (type === 'get' && isWaiting()) return;
       answerWith({ body: type === 'get' ? answer() : null });
     },
     detach: (view) => {
@@ -384,6 +401,7 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
     resume: () => {
       isActive = true;
       if (failures > 0 && !isPauseAsked) notBefore = 0;
+      askForTokens();
       wake();
     },
     pause: () => {

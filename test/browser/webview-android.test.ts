@@ -24,14 +24,14 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
   let ahead = 0;
   const now = () => Date.now() + ahead;
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], now, refreshFrom: 900, identityExpires: 3600 });
-  /** Paths of requests, and what answers in the operator's place. */
+  /** Paths of requests without preflights, and what answers in the operator's place. */
   const asked: string[] = [];
   let fault: (() => Response) | undefined;
   const service = await listen(
     {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
-        if (request.method === 'POST') asked.push(pathname);
+        if (request.method !== 'OPTIONS') asked.push(pathname);
         const { status, headers, body } =
           (pathname === '/v2/token/refresh' && fault?.()) || (await operator.fetch(request));
         const date = new Date(now()).toUTCString();
@@ -62,6 +62,7 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
   return {
     app,
     client,
+    asked,
     /** How often the service was asked to refresh. */
     refreshes: () => asked.filter((path) => path === '/v2/token/refresh').length,
     answerFor: async (name: string) =>
@@ -124,6 +125,7 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     expect(await agreed(world, page, tokenOf(first))).toBe(tokenOf(other));
     await app.call('signedOut');
     await polled(() => phaseIn(page)).toBe('empty');
+    await app.call('renewed', first); // requested before the logout
     expect(await app.token()).toBeNull();
     expect(app.events.map(({ event, value }) => [event, value])).toEqual([
       ['token', tokenOf(first)],
@@ -184,10 +186,15 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     await page.evaluate(`session.setTokens(${other})`);
     // Until the app has a set, it uses the token that the page has told it.
     expect(await agreed(world, page, tokenOf(first!))).toBe(tokenOf(other!));
-    expect(app.events.filter(({ event }) => event === 'needsTokens')).toHaveLength(1);
+    const needs = () => app.events.filter(({ event }) => event === 'needsTokens').length;
+    expect(needs()).toBe(1);
     expect(JSON.stringify(await app.stored())).not.toMatch(/refresh_token/);
+    // Also if both are started again: the page asks for a set that the app does not have yet.
+    const again = await world.open(await world.restart());
+    await polled(async () => app.log.filter((line) => line.startsWith('page: req get')).length).toBeGreaterThan(2);
+    expect([await agreed(world, again), needs()]).toEqual([tokenOf(other!), 2]);
     await app.call('renewed', renewed!);
-    expect(await agreed(world, page, tokenOf(other!))).toBe(tokenOf(renewed!));
+    expect(await agreed(world, again, tokenOf(other!))).toBe(tokenOf(renewed!));
   });
 
   test('a message of a page that has not yet received a sign-in of the app changes nothing', async () => {
@@ -266,8 +273,11 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     const world = await openWorld('APP');
     await world.app.call('signedIn', await world.answerFor('user'));
     await agreed(world, await world.open());
-    const page = await world.open(await world.restart('{}'));
+    const profile = await world.restart('{}');
+    const before = world.app.events.length;
+    const page = await world.open(profile);
     await polled(() => phaseIn(page)).toBe('empty');
+    expect([await world.app.token(), world.app.events.slice(before)]).toEqual([null, []]);
   });
 
   test('a page that is reloaded has the token again', async () => {
@@ -296,6 +306,17 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     expect(world.refreshes()).toBe(2);
   });
 
+  test('a refresh does not follow a redirect, which would send the refresh token elsewhere', async () => {
+    const world = await openWorld('APP');
+    const { app } = world;
+    await app.call('signedIn', await world.answerFor('user'));
+    const first = await app.token();
+    world.service(() => new Response(null, { status: 302, headers: { location: '/elsewhere' } }));
+    await world.advance(16 * MINUTE);
+    await polled(async () => app.log.includes('refresh: failed: HTTP 302')).toBe(true);
+    expect([world.asked.includes('/elsewhere'), await app.token()]).toEqual([false, first]);
+  });
+
   test('a pause that the service asks for is kept, also when the network is back', async () => {
     const world = await openWorld('APP');
     const { app } = world;
@@ -312,7 +333,7 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     await polled(async () => (await app.token()) !== first).toBe(true);
   });
 
-  test('a set that the service refuses is not sent again: the app is asked for another', async () => {
+  test('a set that the service refuses is not sent again: the app is asked for another, and again when it returns', async () => {
     const world = await openWorld('APP');
     const { app } = world;
     await app.call('signedIn', await world.answerFor('user'));
@@ -320,9 +341,15 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     await world.advance(31 * DAY);
     await app.call('resume');
     await polled(async () => app.events.at(-1)?.event).toBe('needsTokens');
+    await world.advance(HOUR);
+    const before = app.events.length;
     await app.call('resume');
     await world.advance(HOUR);
-    expect([world.refreshes(), await app.token()]).toEqual([1, null]);
+    expect([world.refreshes(), await app.token(), app.events.slice(before)]).toEqual([
+      1,
+      null,
+      [{ event: 'needsTokens' }],
+    ]);
     const next = await world.answerFor('user');
     await app.call('renewed', next);
     expect(await app.token()).toBe(tokenOf(next));

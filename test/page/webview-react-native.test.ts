@@ -11,7 +11,7 @@ import {
   type TesseraView,
 } from '../../hosts/react-native/tessera-host.ts';
 import { connectWebview, type WebviewLink } from '../../src/page/webview.ts';
-import { isTokenError } from '../../src/session/index.ts';
+import { isTokenError, type Store } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
@@ -59,15 +59,18 @@ const viewOf = (origin: string, post: (text: string) => void = postHere): Tesser
 });
 
 /** Open a page in a webview of the app. */
-const open = async (owner: 'app' | 'page' = 'app') => {
+const open = async (owner: 'app' | 'page' = 'app', storage?: Store) => {
   const view = viewOf(ORIGIN);
   const postMessage = (data: string) => app.onMessage({ nativeEvent: { data, url: `${ORIGIN}/article` } }, view);
   Object.assign(window, { ReactNativeWebView: { postMessage } });
-  const { session } = fixture.open({ refresh: owner === 'app' ? 'off' : 'auto' });
+  const { session, store } = fixture.open({
+    refresh: owner === 'app' ? 'off' : 'auto',
+    ...(storage && { store: storage }),
+  });
   const link = connectWebview(session, { owner: owner === 'app' ? 'host' : 'page' });
   links.push(link);
   expect(await link.ready).toBe(true);
-  return { session, link, view };
+  return { session, link, view, store };
 };
 
 beforeEach(() => {
@@ -110,6 +113,8 @@ describe('the app owns the identity', () => {
     await until(() => session.advertisingToken === tokenOf(other));
     app.signedOut();
     await until(() => session.state.phase === 'empty');
+    app.renewed(other); // requested before the logout
+    expect(app.advertisingToken).toBeUndefined();
     app.signedIn(first);
     await agreed(session);
     await session.clear();
@@ -142,6 +147,50 @@ describe('the app owns the identity', () => {
     expect([needs, JSON.parse(stored!).set]).toEqual([1, undefined]);
     app.renewed(renewed);
     await agreed(session, tokenOf(other));
+  });
+
+  test('until the app has a set of the user who has signed in in the page, pages keep theirs, also after a restart', async () => {
+    await start();
+    const { session, link, store } = await open();
+    const [first, renewed] = [await answerFor('user'), await answerFor('user')];
+    await session.setTokens(first);
+    await until(() => needs);
+    link.disconnect();
+    session.close();
+    await start();
+    const { session: again } = await open('app', store);
+    await fixture.advance(10_000);
+    expect([app.advertisingToken, again.advertisingToken, needs]).toEqual([tokenOf(first), tokenOf(first), 2]);
+    expect(log).toContain('page: req get, gen 1');
+    app.renewed(renewed);
+    await until(() => again.advertisingToken === tokenOf(renewed));
+  });
+
+  test('an app that has lost its storage knows of no user: the page that connects is logged out', async () => {
+    await start();
+    app.signedIn(await answerFor('user'));
+    const { session, link, store } = await open();
+    await agreed(session);
+    link.disconnect();
+    session.close();
+    stored = null;
+    told = [];
+    await start();
+    const { session: again } = await open('app', store);
+    await until(() => again.state.phase === 'empty');
+    expect([app.advertisingToken, told]).toEqual([undefined, []]);
+  });
+
+  test('a refresh does not follow a redirect, which would send the refresh token elsewhere', async () => {
+    await start();
+    const modes: string[] = [];
+    fixture.network((request, go) => {
+      modes.push(request.redirect);
+      return go();
+    });
+    app.signedIn(await answerFor('user'));
+    await fixture.advance(16 * MINUTE);
+    expect(modes).toEqual(['error']);
   });
 
   test('an opt-out at the service ends the identity in app and page, also after a restart', async () => {
@@ -225,16 +274,18 @@ describe('the app owns the identity', () => {
     expect(fixture.requests).toHaveLength(2);
   });
 
-  test('a set that the service refuses is not sent again: the app is asked for another', async () => {
+  test('a set that the service refuses is not sent again: the app is asked for another, and again when it returns', async () => {
     await start();
     app.signedIn(await answerFor('user'));
     app.pause();
     vi.setSystemTime(Date.now() + 2 * DAY);
     app.resume();
     await until(() => needs);
+    await fixture.advance(HOUR);
+    expect(needs).toBe(1);
     app.resume();
     await fixture.advance(HOUR);
-    expect([fixture.requests.length, needs, app.advertisingToken]).toEqual([1, 1, undefined]);
+    expect([fixture.requests.length, needs, app.advertisingToken]).toEqual([1, 2, undefined]);
   });
 
   test('sets that are nearly due on arrival are refreshed halfway to their expiry', async () => {

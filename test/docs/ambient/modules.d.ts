@@ -18,4 +18,5 @@ declare module '*/adapters' {
 
 declare module '*/tessera-host' {
   export const createTesseraHost: typeof import('../../../hosts/react-native/tessera-host').createTesseraHost;
+  export type TesseraHost = import('../../../hosts/react-native/tessera-host').TesseraHost;
 }

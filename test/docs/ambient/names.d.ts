@@ -72,5 +72,6 @@ declare global {
   const uri: string;
   const storage: { read(): Promise<string | null>; write(text: string): Promise<void> };
   function tokensOfTheUser(): Promise<WireAnswer>;
+  const useEffect: typeof import('react').useEffect;
   const useRef: typeof import('react').useRef;
 }
