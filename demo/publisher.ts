@@ -13,6 +13,7 @@ import { createAdvertiser } from './advertiser.ts';
 import { createControls } from './controls.ts';
 import { canRun, PAGES, renderPage } from './pages.ts';
 import { prebidScript } from './prebid.ts';
+import { createWebviewApp } from './webview.ts';
 import { createWorld, type World } from './world.ts';
 
 /** The page that compares runtimes signs in its own readers, separate from those of all other pages. */
@@ -76,6 +77,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   const client = createClient(options);
   const app = new Hono();
   const advertiser = createAdvertiser(client, world);
+  const webview = createWebviewApp(options.baseUrl);
 
   app.use(async (c, next) => {
     if (c.req.method === 'POST' && !['same-origin', undefined].includes(c.req.header('sec-fetch-site')))
@@ -109,6 +111,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   for (const [path, cookie] of Object.entries(COOKIES)) app.route(path, createReader(client, cookie));
   app.route('/demo', createControls(world));
   app.route('/advertiser', advertiser.routes);
+  app.route('/webview', webview.routes);
   // Prebid's server: it bids nothing, and the page shows its last request.
   let asked: unknown = {};
   app.post('/auction', async (c) => {
@@ -124,7 +127,12 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
       isOurs ? 400 : 502,
     );
   });
-  return { fetch: async (request: Request) => app.fetch(request), close: advertiser.close };
+  return {
+    fetch: async (request: Request) => app.fetch(request),
+    close: async () => {
+      await Promise.all([advertiser.close(), webview.close()]);
+    },
+  };
 }
 
 /**

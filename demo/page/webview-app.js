@@ -1,4 +1,5 @@
-// A page that simulates a native app with a WKWebView. The files for real apps are in hosts/.
+// The app around a page: hosts/android/TesseraHost.kt on a JVM of the demo's server, with an Android WebView; or, where it cannot run, a
+// stand-in in JavaScript, with a WKWebView.
 
 const $ = (id) => document.getElementById(id);
 const short = (token) => (token ? `... ${token.slice(-8)}` : 'none');
@@ -8,6 +9,7 @@ let set;
 let gen = 0;
 
 const isOwner = () => $('owner').value === 'host';
+const isKotlin = () => $('app').value === 'kotlin';
 
 const log = (from, message) => {
   const { kind, type, gen, error, body } = message;
@@ -90,12 +92,14 @@ $('sign-in').onclick = handle(async () => {
   // A new user each time, to whom no opt-out of an earlier visit applies.
   const email = `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
   const answer = await (await post('/sign-in', { email })).json();
+  if (isKotlin()) return command('signedIn', { text: JSON.stringify(answer) });
   gen++;
   set = answer;
   sendSet();
 });
 $('sign-out').onclick = handle(async () => {
   await post('/sign-out');
+  if (isKotlin()) return command('signedOut');
   gen++;
   set = undefined;
   sendSet();
@@ -108,21 +112,107 @@ $('refresh').onclick = handle(refresh);
 // The app refreshes the set itself, soon after it is due.
 setInterval(() => {
   const { refresh_from: from, identity_expires: expires } = set?.body ?? {};
-  if (isOwner() && from && Date.now() > from + (expires - from) / 10) handle(refresh)();
+  if (!isKotlin() && isOwner() && from && Date.now() > from + (expires - from) / 10) handle(refresh)();
 }, 1000);
+
+// The Kotlin host
+
+/** The path of the app on the server, once it runs there. */
+let app;
+/** The document in the webview, as the app knows it. */
+let pageName;
+
+/** Commands reach the app in the order in which they were given. */
+let commands = Promise.resolve();
+const command = (name, more) => {
+  commands = commands.catch(() => {}).then(() => post(app, { do: name, ...more }));
+  return commands;
+};
+
+/** Carry out what the app says: a message to a page, an event of its listener, or a line of its log. */
+const hear = ({ page, text, event, value, log: line }) => {
+  if (page && page === pageName) {
+    const { contentWindow } = $('webview');
+    log('app', JSON.parse(text));
+    contentWindow.tesseraHost?.onmessage?.(new contentWindow.MessageEvent('message', { data: text }));
+  }
+  if (line) {
+    const lines = [line, ...$('log').textContent.split('\n')];
+    $('log').textContent = lines.slice(0, 100).join('\n');
+  }
+  if (event === 'token') show(value);
+  // The app asks its server for the user who is signed in there.
+  if (event === 'needsTokens')
+    handle(async () => {
+      const answer = await post('/token');
+      await (answer.status === 200 ? command('renewed', { text: await answer.text() }) : command('signedOut'));
+    })();
+};
+
+/** The object that Android's WebView defines in a page. */
+const androidObject = (name) => ({
+  onmessage: null,
+  postMessage: (text) => {
+    log('page', JSON.parse(text));
+    const more = { view: 'webview', page: name, text, origin: location.origin, isMainFrame: true };
+    void handle(() => command('message', more))();
+  },
+});
 
 /** Open the page in the webview, with the bridge present at once, later, or never. */
 const open = () => {
   const webview = $('webview');
   const delay = $('bridge').value;
   $('messages').textContent = '';
+  $('log').textContent = '';
+  $('log-panel').hidden = !isKotlin();
+  $('refresh').hidden = isKotlin();
   $('refresh').disabled = !isOwner();
+  show(isKotlin() ? undefined : set?.body?.advertising_token);
+  if (isKotlin()) {
+    pageName = `webview/${Math.random()}`;
+    // A new app, which knows of no user.
+    void handle(() => command('store', { text: '{}' }))();
+    void handle(() => command('start', { origin: location.origin, owner: isOwner() ? 'APP' : 'PAGE' }))();
+    void handle(() => command('open', { text: 'webview' }))();
+  }
   webview.src = `/webview-page?owner=${$('owner').value}`;
   const bridge = () => {
-    webview.contentWindow.webkit = { messageHandlers: { tesseraHost: { postMessage: receive } } };
+    if (isKotlin()) webview.contentWindow.tesseraHost = androidObject(pageName);
+    else webview.contentWindow.webkit = { messageHandlers: { tesseraHost: { postMessage: receive } } };
   };
   webview.onload = () => delay !== 'never' && setTimeout(bridge, Number(delay));
 };
-$('owner').onchange = open;
-$('bridge').onchange = open;
+for (const name of ['app', 'owner', 'bridge']) $(name).onchange = open;
 open();
+
+/** Say which app there is, and why. */
+const explain = (text) => {
+  $('which').textContent = text;
+};
+explain('The app is a stand-in in JavaScript, while the server compiles hosts/android/TesseraHost.kt.');
+const stream = new EventSource('/webview/app');
+stream.onmessage = ({ data }) => {
+  const said = JSON.parse(data);
+  if (said.missing) {
+    stream.close();
+    explain(`The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt: ${said.missing}.`);
+  } else if (said.id) {
+    app = `/webview/app/${said.id}`;
+    $('app').querySelector('[value=kotlin]').disabled = false;
+    explain('The server has Java: the app can be hosts/android/TesseraHost.kt, compiled and run on a JVM.');
+    // Whoever has already begun with the stand-in chooses.
+    if (!set) {
+      $('app').value = 'kotlin';
+      open();
+    }
+  } else if (isKotlin()) hear(said);
+};
+stream.onerror = () => {
+  stream.close();
+  $('app').value = 'stand-in';
+  $('app').querySelector('[value=kotlin]').disabled = true;
+  explain('The app is a stand-in in JavaScript: the app on the server has ended.');
+  if (app) open();
+  app = undefined;
+};

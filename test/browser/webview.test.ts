@@ -2,15 +2,17 @@
 
 import type { Frame, Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
+import { INSTALL_MS } from '../../build/packages.ts';
 import { createPublisher } from '../../demo/publisher.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
+import { missing } from '../support/android.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
 
 const WAIT = { timeout: 20_000 };
 
-/** The app's page, and the page in its webview. */
-const openApp = async (owner: 'host' | 'page', bridge = '0') => {
+/** The app's page, and the page in its webview. The app is the stand-in, unless it is chosen to be the Kotlin file. */
+const openApp = async (owner: 'host' | 'page', bridge = '0', kind = 'stand-in') => {
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], refreshFrom: 1, identityExpires: 600 });
   const asked: string[] = [];
   const operatorAt = await listen(
@@ -25,12 +27,20 @@ const openApp = async (owner: 'host' | 'page', bridge = '0') => {
   onTestFinished(operatorAt.close);
   const publisher = createPublisher({ baseUrl: operatorAt.url, ...operator.participants[0]! });
   const { url, close } = await listen(publisher, { port: 0, graceMs: 0 });
+  onTestFinished(publisher.close);
   onTestFinished(close);
   const app = await (await openProfile()).newPage();
   const thrown: Error[] = [];
   app.on('pageerror', (error) => thrown.push(error));
   onTestFinished(() => expect(thrown).toEqual([]));
+  if (kind === 'stand-in')
+    await app.route('**/webview/app', (route) =>
+      route.fulfill({ contentType: 'text/event-stream', body: 'data: {"missing":"it needs Java"}\n\n' }),
+    );
   await app.goto(`${url}/webview`);
+  // Until the server has compiled the Kotlin file, or cannot.
+  await expect.poll(() => app.textContent('#which'), { timeout: INSTALL_MS }).not.toMatch(/while|JavaScript\.$/);
+  expect(await app.inputValue('#app')).toBe(kind);
   await app.selectOption('#bridge', bridge);
   if (owner === 'page') await app.selectOption('#owner', owner);
   const frame = app.frames()[1]!;
@@ -73,6 +83,36 @@ test('the page owns: the app supplies a login, and receives the refreshes', asyn
   const first = await agree(app, frame);
   await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
   expect(asked).toContain('/v2/token/refresh');
+});
+
+test.skipIf(missing).each(['host', 'page'] as const)(
+  'with Java, the app is the Kotlin file, and its log is shown: owner %s',
+  async (owner) => {
+    const { app, frame, asked } = await openApp(owner, '0', 'kotlin');
+    await shows(
+      app,
+      'which',
+      'The server has Java: the app can be hosts/android/TesseraHost.kt, compiled and run on a JVM.',
+    );
+    await shows(frame, 'host', 'The app has responded.');
+    await app.click('#sign-in');
+    await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
+    const first = await agree(app, frame);
+    // The set is due after a second.
+    await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
+    expect(asked).toContain('/v2/token/refresh');
+    await expect.poll(() => app.textContent('#log'), WAIT).toContain('app: evt set, gen 1');
+    expect((await app.textContent('#log'))!.includes('refresh: success')).toBe(owner === 'host');
+    await frame.click('#sign-out');
+    await shows(app, 'app-token', 'none');
+  },
+  INSTALL_MS,
+);
+
+test('without Java, the app is a stand-in, and the page says so', async () => {
+  const { app } = await openApp('host');
+  await shows(app, 'which', 'The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt: it needs Java.');
+  expect(await app.isVisible('#log-panel')).toBe(false);
 });
 
 test('without a bridge the page works as usual', async () => {

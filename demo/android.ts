@@ -1,0 +1,113 @@
+/**
+ * The Android app of `test/hosts/android/`: `hosts/android/TesseraHost.kt`, compiled with stubs of the Android classes that it uses, and
+ * run on a JVM. The webview page of the demo and the tests run it. Only a clone of the repository has the files.
+ */
+
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { root } from '../build/dist.ts';
+import { install } from '../build/packages.ts';
+
+const HOST = 'hosts/android/TesseraHost.kt';
+const RIG = 'test/hosts/android';
+const KOTLIN = `${root}test/hosts/node_modules/kotlin-compiler`;
+/** `org.json` of Android 10, in Debian's package libandroid-json-java. */
+const JSON_JAR = '/usr/share/java/com.android.json.jar';
+
+function findJava(): string | undefined {
+  return ['/usr/bin/java', `${process.env['JAVA_HOME'] ?? ''}/bin/java`].find((path) => existsSync(path));
+}
+
+/** Return what must be installed to run the app; undefined if nothing. */
+export function missingForApp(): string | undefined {
+  if (!existsSync(root + HOST)) return 'a clone of the repository';
+  const java = !findJava() && 'Java 17 (default-jre-headless)';
+  const json = !existsSync(JSON_JAR) && 'org.json of Android (libandroid-json-java)';
+  return [java, json].filter(Boolean).join(', ') || undefined;
+}
+
+/**
+ * Compile the app, unless the same was compiled before, and return the folder of its classes. Takes up to a minute.
+ *
+ * @param more  Kotlin to compile with it.
+ */
+export async function compileApp(more = ''): Promise<string> {
+  await install('test/hosts');
+  const stubs = (await readdir(root + RIG)).filter((name) => name.endsWith('.kt')).map((name) => `${RIG}/${name}`);
+  const files = [HOST, ...stubs].map((name) => root + name);
+  const hash = createHash('sha256')
+    .update(await readFile(`${root}test/hosts/package-lock.json`))
+    .update(more);
+  for (const file of files) hash.update(await readFile(file));
+  const folder = `${root}test-output/android/${hash.digest('hex').slice(0, 16)}`;
+  if (existsSync(folder)) return folder;
+  const building = `${folder}-${process.pid}`;
+  await mkdir(building, { recursive: true });
+  await writeFile(`${building}/More.kt`, more);
+  const compiler = ['-cp', `${KOTLIN}/lib/kotlin-compiler.jar`, 'org.jetbrains.kotlin.cli.jvm.K2JVMCompiler'];
+  const options = ['-kotlin-home', KOTLIN, '-no-reflect', '-Werror', '-cp', JSON_JAR, '-d', building];
+  try {
+    await promisify(execFile)(findJava()!, [
+      ...['-Xmx1g', '-cp', `${KOTLIN}/lib/kotlin-preloader.jar`, 'org.jetbrains.kotlin.preloading.Preloader'],
+      ...[...compiler, ...options, ...files, `${building}/More.kt`],
+    ]);
+    // Another process may have compiled the same in the meantime.
+    await rename(building, folder).catch(() => {});
+  } finally {
+    await rm(building, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** A line of the app: a message to a page, an event of its listener, a line of its log, or the end of a command. */
+export interface Said {
+  readonly page?: string;
+  readonly text?: string;
+  readonly event?: 'token' | 'needsTokens';
+  readonly value?: string | null;
+  readonly log?: string;
+  readonly done?: number;
+  readonly error?: string | null;
+}
+
+/** Run the app of {@link compileApp}; `hear` receives what it says. */
+export function runApp(classes: string, hear: (said: Said) => void) {
+  const path = [classes, JSON_JAR, `${KOTLIN}/lib/kotlin-stdlib.jar`].join(':');
+  const app = spawn(findJava()!, ['-Xmx128m', '-cp', path, 'rig.RigKt'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => app.once('close', resolve));
+  const pending = new Map<number | undefined, { resolve(value: unknown): void; reject(error: Error): void }>();
+  createInterface({ input: app.stdout }).on('line', (line) => {
+    const said = JSON.parse(line) as Said;
+    hear(said);
+    const waiting = pending.get(said.done);
+    if (said.error === undefined) waiting?.resolve(said.value);
+    else waiting?.reject(new Error(`${said.error}`));
+    pending.delete(said.done);
+  });
+  const end = (error: Error) => {
+    for (const { reject } of pending.values()) reject(error);
+    pending.clear();
+  };
+  app.on('error', end);
+  app.once('close', () => end(new Error('the app has ended')));
+  app.stdin.on('error', end);
+  let count = 0;
+  return {
+    /** Carry out a command of `Rig.kt`; returns its value. */
+    call: (command: string, more: object | string = {}): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const number = count++;
+        pending.set(number, { resolve, reject });
+        const members = typeof more === 'string' ? { text: more } : more;
+        app.stdin.write(`${JSON.stringify({ ...members, do: command, number })}\n`);
+      }),
+    stop: async (): Promise<void> => {
+      app.stdin.end();
+      await ended;
+    },
+  };
+}
