@@ -159,6 +159,13 @@ const androidObject = (name) => ({
   },
 });
 
+/** Say which app there is, and why. */
+const explain = (text) => {
+  $('which').textContent = text;
+};
+const KOTLIN = 'The server has Java: the app is hosts/android/TesseraHost.kt, compiled and run on a JVM.';
+const CHOSEN = 'The app is a stand-in in JavaScript, as you chose; hosts/android/TesseraHost.kt runs too.';
+
 /** Open the page in the webview, with the bridge present at once, later, or never. */
 const open = () => {
   const webview = $('webview');
@@ -168,6 +175,7 @@ const open = () => {
   $('log-panel').hidden = !isKotlin();
   $('refresh').hidden = isKotlin();
   $('refresh').disabled = !isOwner();
+  if (app) explain(isKotlin() ? KOTLIN : CHOSEN);
   show(isKotlin() ? undefined : set?.body?.advertising_token);
   if (isKotlin()) {
     pageName = `webview/${Math.random()}`;
@@ -186,10 +194,6 @@ const open = () => {
 for (const name of ['app', 'owner', 'bridge']) $(name).onchange = open;
 open();
 
-/** Say which app there is, and why. */
-const explain = (text) => {
-  $('which').textContent = text;
-};
 explain('The app is a stand-in in JavaScript, while the server compiles hosts/android/TesseraHost.kt.');
 const stream = new EventSource('/webview/app');
 stream.onmessage = ({ data }) => {
@@ -200,9 +204,9 @@ stream.onmessage = ({ data }) => {
   } else if (said.id) {
     app = `/webview/app/${said.id}`;
     $('app').querySelector('[value=kotlin]').disabled = false;
-    explain('The server has Java: the app can be hosts/android/TesseraHost.kt, compiled and run on a JVM.');
     // Whoever has already begun with the stand-in chooses.
-    if (!set) {
+    if (set) explain(CHOSEN);
+    else {
       $('app').value = 'kotlin';
       open();
     }
@@ -212,7 +216,9 @@ stream.onerror = () => {
   stream.close();
   $('app').value = 'stand-in';
   $('app').querySelector('[value=kotlin]').disabled = true;
-  explain('The app is a stand-in in JavaScript: the app on the server has ended.');
-  if (app) open();
-  app = undefined;
+  if (app) {
+    app = undefined;
+    open();
+  }
+  explain('The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt, which has ended.');
 };

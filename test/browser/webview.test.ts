@@ -92,7 +92,7 @@ test.skipIf(missing).each(['host', 'page'] as const)(
     await shows(
       app,
       'which',
-      'The server has Java: the app can be hosts/android/TesseraHost.kt, compiled and run on a JVM.',
+      'The server has Java: the app is hosts/android/TesseraHost.kt, compiled and run on a JVM.',
     );
     await shows(frame, 'host', 'The app has responded.');
     await app.click('#sign-in');
