@@ -45,7 +45,7 @@ export interface ScriptFile {
 export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
   'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
-  'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
+  'tessera-noble.js': { source: 'src/token/noble-gcm.ts', format: 'es' },
   'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isEager: true },
   'tessera.dev.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isDevelopment: true },
   'tessera-uid2.dev.js': {

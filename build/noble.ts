@@ -1,13 +1,10 @@
 /**
- * AES-GCM for pages without Web Crypto, as distributed with the script-tag files: `tessera-noble.js` is this module, and
- * `tessera.full.js` contains it in place of `src/token/noble.ts`.
+ * Replaces `src/token/noble.ts` in script-tag files that contain AES-GCM for pages without Web Crypto: `import()` within one file
+ * takes helpers of the bundler, which fail if a link has set members of `Object.prototype`.
  */
 
-import { gcm } from '@noble/ciphers/aes.js';
-import type { Noble } from '../src/token/noble.ts';
+import { gcm } from '../src/token/noble-gcm.ts';
 
-export { gcm };
-
-export async function loadNoble(): Promise<Noble> {
+export async function loadNoble() {
   return { gcm };
 }

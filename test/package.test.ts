@@ -116,39 +116,63 @@ for (const [name, program, argumentsFor] of runtimes) {
   );
 }
 
+/** The compiler of this repository, and the oldest that docs/faq.md names: the directory of each. */
+const NEWEST = 'node_modules/typescript';
+const OLDEST = 'test/consumers/node_modules/typescript-oldest';
+
 /** Type-check `file` in a project with the types of Node and the libraries `lib`, declarations included; returns what tsc prints. */
-const compile = async (file: string, module: string, moduleResolution: string, lib: string[]): Promise<string> => {
+const compile = async (
+  file: string,
+  module: string,
+  moduleResolution: string,
+  lib: string[],
+  compiler = NEWEST,
+): Promise<string> => {
   const options = { module, moduleResolution, target: 'ES2022', lib, types: ['node'], skipLibCheck: false };
   await writeFile(
     join(user, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: { ...options, strict: true, noEmit: true }, files: [file] }),
   );
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const tsc = join(root, compiler, 'bin/tsc');
   const { stdout } = await run(process.execPath, [tsc, '-p', user]).catch((failure: { stdout: string }) => failure);
   return stdout;
 };
 
+// An import path in a declaration that resolves to nothing would make this `any`, and the directive an error.
+const IS_TYPED = `// @ts-expect-error\nexport const session: import('tessera-id').Session = 1;`;
+
 describe.each([
-  ['NodeNext', 'NodeNext'],
-  ['ESNext', 'Bundler'],
-])('with module %s and moduleResolution %s', (module, moduleResolution) => {
+  ['NodeNext', 'NodeNext', NEWEST],
+  ['ESNext', 'Bundler', NEWEST],
+  ['NodeNext', 'NodeNext', OLDEST],
+  ['ESNext', 'Bundler', OLDEST],
+])('with module %s and moduleResolution %s, in %s', (module, moduleResolution, compiler) => {
   test('every declaration resolves, and none is `any`', async () => {
-    await writeFile(
-      join(user, 'user.ts'),
-      [
-        ...imports.map((path, i) => `export * as entry${i} from '${path}';`),
-        // An import path in a declaration that resolves to nothing would make this `any`, and the directive an error.
-        `// @ts-expect-error\nexport const session: import('tessera-id').Session = 1;`,
-      ].join('\n'),
-    );
-    expect(await compile('user.ts', module, moduleResolution, ['ES2022', 'DOM'])).toBe('');
+    const lines = [...imports.map((path, i) => `export * as entry${i} from '${path}';`), IS_TYPED];
+    await writeFile(join(user, 'user.ts'), lines.join('\n'));
+    expect(await compile('user.ts', module, moduleResolution, ['ES2022', 'DOM'], compiler)).toBe('');
   });
 
   test('the entry points for servers need no types of a browser', async () => {
     const exports = ofServers.map((path, i) => `export * as entry${i} from '${path}';`);
     await writeFile(join(user, 'server.ts'), exports.join('\n'));
-    expect(await compile('server.ts', module, moduleResolution, ['ES2022'])).toBe('');
+    expect(await compile('server.ts', module, moduleResolution, ['ES2022'], compiler)).toBe('');
   });
+});
+
+test('the oldest TypeScript that the documents name is the one that compiled the above', async () => {
+  const { version } = JSON.parse(await readFile(join(root, OLDEST, 'package.json'), 'utf8')) as { version: string };
+  const [minor] = /^\d+\.\d+/.exec(version)!;
+  expect(await readFile(`${root}docs/faq.md`, 'utf8')).toMatch(
+    new RegExp(`need\\s+TypeScript\\s+${minor}\\s+or\\s+newer`),
+  );
+});
+
+test('tools that do not read `exports` find the session: TypeScript with node10, and `main`', async () => {
+  await writeFile(join(user, 'old.ts'), IS_TYPED);
+  expect(await compile('old.ts', 'ESNext', 'node10', ['ES2022', 'DOM'], OLDEST)).toBe('');
+  const { main, exports } = JSON.parse(await readFile(join(user, 'node_modules/tessera-id/package.json'), 'utf8'));
+  expect(main).toBe(exports['.'].default);
 });
 
 /** Type-check a file for pages, without a configuration; returns what tsc prints. */

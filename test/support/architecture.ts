@@ -173,7 +173,7 @@ const SHARED = [
 /** Which files and folders may import which packages. Unlisted packages may not be imported at all. */
 const PACKAGES: Record<string, readonly string[]> = {
   'idb-keyval': ['session/browser/store.ts'],
-  '@noble/ciphers': ['token/noble.ts'],
+  '@noble/ciphers': ['token/noble-gcm.ts'],
   '@noble/hashes': ['token/dii.ts', 'server', 'mapping', 'operator', 'database', 'cli'],
   hono: ['operator', 'cli'],
   '@hono/node-server': ['operator/node.ts', 'cli'],

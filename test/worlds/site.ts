@@ -77,9 +77,7 @@ const SCRIPT = { 'content-type': 'text/javascript' };
 /** The module build, as a publisher's bundler makes it. */
 const bundle = async () => {
   const entryPoints = [fileURLToPath(new URL('../../dist/session/index.js', import.meta.url))];
-  // Pages on a secure origin never load it.
-  const external = ['@noble/ciphers/*'];
-  const { outputFiles } = await build({ entryPoints, external, bundle: true, format: 'esm', write: false });
+  const { outputFiles } = await build({ entryPoints, bundle: true, format: 'esm', write: false });
   return outputFiles[0]!.text;
 };
 let bundled: Promise<string> | undefined;
