@@ -296,7 +296,7 @@ describe('the package', () => {
     test('every version is pinned', async () => {
       const { dependencies, devDependencies } = await readJson(join(folder, 'package.json'));
       for (const version of Object.values({ ...dependencies, ...devDependencies })) {
-        expect(version).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
+        expect(version).toMatch(/^(?:npm:[\w-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/);
       }
     });
 

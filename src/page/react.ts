@@ -25,7 +25,7 @@ export interface SessionView {
   readonly state: SessionState | undefined;
 }
 
-/** Properties of {@link TesseraProvider}: exactly one of `options` and `session`. */
+/** Properties of {@link TesseraProvider}: `options`, or `session`. */
 export interface TesseraProviderProps {
   /** Options of the session that the provider creates; as for {@link useSession}. */
   readonly options?: SessionOptions | undefined;
@@ -86,7 +86,7 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
  * Provide a session to all components below: `useSession()` and `useAdvertisingToken()` find it without props. If the prop `session`
  * is undefined, there is no session yet.
  *
- * @throws {TypeError} if not exactly one of `options` and `session` is given; for an invalid option, to the nearest error boundary.
+ * @throws {TypeError} if both `options` and `session` are given; for an invalid option, to the nearest error boundary.
  * @example
  * <TesseraProvider options={{ baseUrl: 'https://operator.example', provide }}>
  *   <App />
@@ -94,10 +94,8 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
  */
 export function TesseraProvider(props: TesseraProviderProps): ReactNode {
   const { options, session, children } = props;
-  // The session may come later: it may be created only in a browser, or by a script tag that loads asynchronously.
-  if (options ? session : !('session' in props)) {
-    throw new TypeError(`TesseraProvider: expected one of options and session, got ${options ? 'both' : 'neither'}`);
-  }
+  // Neither is no mistake: a session may come later, and React passes no property that is undefined from a server component.
+  if (options && session) throw new TypeError('TesseraProvider: expected one of options and session, got both');
   if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('TesseraProvider', session);
   const own = useOwnSession(options);
   return createElement(SessionContext.Provider, { value: session ?? own }, children);

@@ -401,16 +401,18 @@ describe('a provider', () => {
     await expect(mount(h(Token))).rejects.toThrow('useAdvertisingToken: expected a <TesseraProvider>');
   });
 
-  test('accepts exactly one of options and session', async () => {
+  test('refuses options beside a session', async () => {
     const { session } = fixture.open();
     const both = { options: await optionsWith(), session };
     await expect(mount(h(TesseraProvider, both))).rejects.toThrow('expected one of options and session, got both');
-    await expect(mount(h(TesseraProvider, {}))).rejects.toThrow('expected one of options and session, got neither');
   });
 
-  test('accepts a session that comes later, as from a script tag or in a server-rendered page', async () => {
+  test.each([
+    ['a script tag, where it is undefined until then', { session: undefined }],
+    ['a server component, from which React passes no property that is undefined', {}],
+  ])('accepts a session that comes later, as from %s', async (_, none) => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-    const nodeOf = (given: Session | undefined) => h(TesseraProvider, { session: given }, h(Below));
+    const nodeOf = (given: Session | undefined) => h(TesseraProvider, given ? { session: given } : none, h(Below));
     const element = place(renderToString(nodeOf(undefined)));
     expect(element.textContent).toBe('undefined: undefined');
     const { root } = await mount(nodeOf(undefined), element);

@@ -1,7 +1,7 @@
 /** The messages of a session, by value: what failed, what was expected, what came, the remedy. And what it warns of. */
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createSession, type Session, type SessionOptions } from '../../src/session/index.ts';
+import { createSession, memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { MINUTE } from '../support/clock.ts';
 import {
@@ -498,6 +498,24 @@ describe('a second session of one name', () => {
     two.close();
     open('twice').close();
     expect(warn).toHaveBeenCalledOnce();
+  });
+});
+
+describe('a session on a server', () => {
+  const open = (options: Partial<SessionOptions> = {}) =>
+    createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, ...options }).close();
+
+  test('is named in the console, but not in a worker of a page, nor in a test that gives a store', () => {
+    vi.stubGlobal('window', undefined);
+    open({ store: memoryStore() });
+    vi.stubGlobal('importScripts', () => {});
+    open();
+    expect(warn).not.toHaveBeenCalled();
+    Reflect.deleteProperty(globalThis, 'importScripts');
+    open();
+    const text =
+      '[tessera] createSession: expected a browser, got a server, where all visitors would share the session (https://github.com/tessera-id/tessera/blob/main/docs/session.md#on-a-server)';
+    expect(warn.mock.calls).toEqual([[text]]);
   });
 });
 

@@ -48,6 +48,10 @@ export function createTimer(now: () => number, onTimer: () => void): (instant: n
   return (instant) => {
     clearTimeout(timer);
     const delayMs = instant - now();
-    if (delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
+    if (delayMs < Number.POSITIVE_INFINITY) {
+      timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
+      // A process of Node may end although a session is open. A timer of a browser is a number.
+      (timer as { unref?(): void }).unref?.();
+    }
   };
 }

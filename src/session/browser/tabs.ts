@@ -27,6 +27,8 @@ export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
         if (!channel) {
           channel = new BroadcastChannel(name);
           channel.onmessage = ({ data }) => onMessage(data);
+          // A process of Node may end although a session is open.
+          (channel as { unref?(): void }).unref?.();
         }
         channel.postMessage(isOver);
       }),

@@ -59,6 +59,11 @@ export function isBlocked(baseUrl: string): boolean {
 
 /** Watch for a page's mistakes while its session is open; returns a function that stops watching. */
 export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
+  // A worker of a page has no window either. A test may give a store.
+  if (typeof window === 'undefined' && !('importScripts' in globalThis) && !store)
+    warn(
+      `createSession: expected a browser, got a server, where all visitors would share the session (${DOCS}/session.md#on-a-server)`,
+    );
   // Sessions with their own stores may share a name.
   const forget = store ? () => {} : noteName(name);
   const { origin } = new URL(baseUrl);
