@@ -24,7 +24,7 @@ export function createEvents() {
         if (entry[0] === event)
           Promise.resolve(payload as never)
             // The listener may have been removed meanwhile.
-            .then((said) => (listeners.has(entry) ? entry[1](said) : undefined))
+            .then((said) => listeners.has(entry) && entry[1](said))
             // Without `reportError` (Chrome 94) the rejection itself is reported.
             .catch(globalThis.reportError);
       }

@@ -48,11 +48,8 @@ export function createSession(options: SessionOptions): Session {
     .then(() => {}, core.log);
 
   /** Run a public method; its promise may be ignored. */
-  const run = <T>(method: () => Promise<T>): Promise<T> => {
-    const promise = core.isClosed ? Promise.reject(noToken(core)) : method();
-    promise.catch(() => {});
-    return promise;
-  };
+  const run = <T>(method: () => Promise<T>): Promise<T> =>
+    ignoreFailure(() => (core.isClosed ? Promise.reject<T>(noToken(core)) : method()))!;
   const session: Session = {
     ready,
     get advertisingToken() {
