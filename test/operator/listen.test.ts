@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
@@ -227,6 +227,56 @@ describe('listen', () => {
     await ended;
     socket.destroy();
     expect(received.match(/HTTP\/1\.1 \d+|answered/g)).toEqual(['HTTP/1.1 200', 'answered', 'HTTP/1.1 400']);
+  });
+
+  test('answers four requests of a connection at a time, in their order, and reads no more of it while others wait', async () => {
+    const waiting: { path: string; answer: () => void }[] = [];
+    const operator = {
+      fetch: (request: Request) => {
+        const { pathname: path } = new URL(request.url);
+        if (path === '/other') return Promise.resolve(new Response());
+        return new Promise<Response>((resolve) => {
+          // A body is read, too: this resumes the socket.
+          const answer = async () => resolve(new Response(`${path} ${await request.text()}\n`));
+          waiting.push({ path, answer });
+        });
+      },
+    };
+    const { url, port } = await start(operator, { port: 0 });
+    const requestOf = (n: number) => `POST /${n} HTTP/1.1\r\nHost: operator.test\r\nContent-Length: 1\r\n\r\nx`;
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    let received = '';
+    socket.on('data', (bytes) => {
+      received += bytes;
+    });
+    // More than both ends keep of what is not read.
+    const count = 400_000;
+    socket.write(Array.from({ length: count }, (_, n) => requestOf(n)).join(''));
+    /** Requests of another connection, each of which takes the server some turns. */
+    const askOthers = async () => {
+      for (let n = 0; n < 50; n++) await (await fetch(`${url}/other`)).text();
+    };
+    await until(() => waiting.length > 0);
+    await askOthers();
+    expect(waiting.map(({ path }) => path)).toEqual(['/0', '/1', '/2', '/3']);
+    const unread = socket.writableLength;
+    await askOthers();
+    expect([socket.writableLength, unread > 0]).toEqual([unread, true]);
+
+    // The last of the four: its answer waits for those before it, and so does the fifth request.
+    await waiting[3]!.answer();
+    await askOthers();
+    expect([received, waiting.length]).toEqual(['', 4]);
+    for (const { answer } of waiting.slice(0, 3)) await answer();
+    await until(() => waiting.length === 8);
+    for (let n = 4; n < 2000; n++) {
+      await until(() => waiting.length > n);
+      await waiting[n]!.answer();
+      expect(waiting.length).toBeLessThanOrEqual(n + 4);
+    }
+    await until(() => received.includes('/1999 x\n'));
+    expect(received.match(/^\/\d+ x$/gm)).toEqual(Array.from({ length: 2000 }, (_, n) => `/${n} x`));
   });
 
   /** Send the start of a request; resolves with the answer and the seconds until the connection has ended. */

@@ -1,8 +1,8 @@
-/** The connections of a Node server: which of them are idle, and how they end. */
+/** The connections of a Node server: which of them are idle, how many requests of each are in progress, and how they end. */
 
 /// <reference types="node" />
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
 /** The open connections of a server. */
@@ -19,14 +19,68 @@ export interface OpenSockets {
   closeAll(): void;
 }
 
+/** A request in progress, or one that waits until those before it have been answered. */
+interface Received {
+  readonly request: IncomingMessage;
+  /** Start to answer it. Undefined once it has started. */
+  start?: (() => void) | undefined;
+}
+
 interface SocketState {
-  /** The requests in progress, newest last. */
-  requests: IncomingMessage[];
+  /** The requests without an answer, newest last. The first {@link MAX_PIPELINED} of them have started. */
+  readonly requests: Received[];
   onIdle?: () => void;
 }
 
 /**
- * Follow the connections of a server from now on.
+ * How many requests of one connection are answered at a time. Clients may send further requests without waiting for answers, and
+ * thousands of them fit into one packet: with a limit, connections take turns, and other clients do not wait for all of them.
+ */
+const MAX_PIPELINED = 4;
+
+/** Read no more from a socket with requests that wait. Reading the body of a request resumes its socket. */
+function pauseIfFull(socket: Socket, { requests }: SocketState): void {
+  if (requests.length > MAX_PIPELINED) socket.pause();
+}
+
+/** A request has been answered: start the next one that waits. */
+function startNext(socket: Socket, { requests, onIdle }: SocketState, ended: Received): void {
+  const index = requests.indexOf(ended);
+  // The socket has been closed.
+  if (index < 0) return;
+  requests.splice(index, 1);
+  // In another turn of the event loop, because an answer may end in the turn of its request: other connections are read first.
+  const next = requests[MAX_PIPELINED - 1];
+  if (next) setImmediate(() => next.start?.());
+  if (requests.length === MAX_PIPELINED) socket.resume();
+  if (requests.length === 0) onIdle?.();
+}
+
+/** Pass a server's requests on to its listener in their order, {@link MAX_PIPELINED} of a connection at a time. */
+function passOnInTurns(server: Server, stateOf: (socket: Socket) => SocketState | undefined): void {
+  const [answer] = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const state = stateOf(socket);
+    // The socket has been closed.
+    if (!state) return;
+    const received: Received = {
+      request,
+      start: () => {
+        received.start = undefined;
+        answer!(request, response);
+      },
+    };
+    state.requests.push(received);
+    response.once('close', () => startNext(socket, state, received));
+    if (state.requests.length <= MAX_PIPELINED) received.start?.();
+    pauseIfFull(socket, state);
+  });
+}
+
+/**
+ * Follow the connections of a server from now on, and pass on its requests in turns. A socket is not read while some wait.
  *
  * Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in advance.
  */
@@ -40,22 +94,19 @@ export function trackSockets(server: Server): OpenSockets {
   };
   server.on('connection', (socket: Socket) => {
     accepted++;
-    states.set(socket, { requests: [] });
-    socket.once('close', () => states.delete(socket));
-  });
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const state = states.get(request.socket);
-    // The socket has been closed.
-    if (!state) return;
-    state.requests.push(request);
-    response.once('close', () => {
-      state.requests = state.requests.filter((other) => other !== request);
-      if (state.requests.length === 0) state.onIdle?.();
+    const state: SocketState = { requests: [] };
+    states.set(socket, state);
+    socket.on('resume', () => pauseIfFull(socket, state));
+    socket.once('close', () => {
+      states.delete(socket);
+      // Nobody reads the answers to those that wait.
+      for (const one of state.requests.splice(0)) one.start = undefined;
     });
   });
+  passOnInTurns(server, (socket) => states.get(socket));
   return {
     accepted: () => accepted,
-    isNewest: (request) => states.get(request.socket)?.requests.at(-1) === request,
+    isNewest: (request) => states.get(request.socket)?.requests.at(-1)?.request === request,
     whenIdle,
     closeIdle: () => {
       for (const [socket, state] of states) {
