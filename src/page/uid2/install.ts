@@ -10,7 +10,7 @@ import { abort, disconnect, followPlaces, setIdentity, start, update } from './d
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
-import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
+import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
@@ -49,6 +49,15 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitO
   return options;
 }
 
+/** Emit what a call of `init` emits. */
+function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
+  const { reported, callbacks } = dropIn;
+  update(dropIn);
+  // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
+  if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (callback) callbacks.addLegacy(callback);
+}
+
 /** A method that generates in the browser. */
 function refusal(product: Product, method: string): () => Promise<never> {
   return () => {
@@ -57,17 +66,18 @@ function refusal(product: Product, method: string): () => Promise<never> {
   };
 }
 
+/** Describe what the page may know. Look at the places first: a server may have set the cookie. */
+function lookAt(dropIn: DropIn): Known {
+  followPlaces(dropIn);
+  return knownNow(dropIn);
+}
+
 /** Create the methods of the global. */
 function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
-  /** Look at the places first: a server may have set the cookie. */
-  const look = () => {
-    followPlaces(dropIn);
-    return knownNow(dropIn);
-  };
   const whenStarted = <T>(read: (known: Known) => T) => {
-    const known = look();
+    const known = lookAt(dropIn);
     return isStarted(dropIn.state) ? read(known) : undefined;
   };
   const hasOptedOut = () => whenStarted(({ condition }) => condition === 'optedOut');
@@ -85,12 +95,7 @@ function createMethods(dropIn: DropIn): Uid2 {
     init: (given) => {
       // Before the callbacks, one of which may call `init` with more options.
       options = configure(dropIn, given, options);
-      const { reported, callbacks } = dropIn;
-      update(dropIn);
-      // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
-      if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
-      const { callback } = ownMembers<InitOptions>(given);
-      if (callback) callbacks.addLegacy(callback);
+      reportInit(dropIn, ownMembers<InitOptions>(given).callback);
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
@@ -111,9 +116,9 @@ function createMethods(dropIn: DropIn): Uid2 {
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
-    isLoginRequired: () => needsLogin(look()),
+    isLoginRequired: () => needsLogin(lookAt(dropIn)),
     // As in the UID2 SDK, undefined before `init`, unless an identity is stored.
-    isIdentityAvailable: () => !needsLogin(look()) || hasOptedOut(),
+    isIdentityAvailable: () => !needsLogin(lookAt(dropIn)) || hasOptedOut(),
     hasOptedOut,
     isInitComplete: () => !!dropIn.reported,
     disconnect: () => disconnect(dropIn),
