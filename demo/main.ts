@@ -8,10 +8,9 @@
 import { stat } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
-import { install } from '../build/packages.ts';
-import { serve, serveOperator } from './gateway.ts';
+import { type Served, serve, serveOperator } from './gateway.ts';
 import { createPublisher } from './publisher.ts';
-import { createWorld } from './world.ts';
+import { createWorld, type World } from './world.ts';
 
 export interface DemoOptions {
   /**
@@ -21,6 +20,8 @@ export interface DemoOptions {
   readonly port?: number | undefined;
   /** Path of a copy of the UID2 JavaScript SDK. Default: the environment variable TESSERA_INCUMBENT. */
   readonly incumbent?: string | undefined;
+  /** Installs the packages of a folder of the repository. Default: `npm ci`. */
+  readonly install?: ((folder: string) => Promise<void>) | undefined;
 }
 
 export interface Demo {
@@ -32,6 +33,9 @@ export interface Demo {
 
 const DEFAULT_PORT = 4700;
 
+/** How fast time runs where clients are compared, so that their pauses are as much shorter as the lifetimes. */
+const COMPARED_SPEED = 60;
+
 async function checkIncumbent(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (!found?.isFile())
@@ -39,7 +43,7 @@ async function checkIncumbent(path: string): Promise<void> {
 }
 
 /**
- * Start the demo. Builds `dist/` first if it is not up to date, and installs Prebid.
+ * Start the demo. Builds `dist/` first if it is not up to date. Prebid is installed when a page of it is opened.
  *
  * @throws {Error} Node's error, if a server cannot listen, as on a given port that is in use; or if the SDK cannot be read.
  * @example const { url, close } = await startDemo({ port: 0 });
@@ -47,28 +51,29 @@ async function checkIncumbent(path: string): Promise<void> {
 export async function startDemo({
   port: given,
   incumbent = process.env['TESSERA_INCUMBENT'],
+  install,
 }: DemoOptions = {}): Promise<Demo> {
   if (incumbent) await checkIncumbent(incumbent);
   await ensureDist();
-  // Without Prebid, its pages show a notice.
-  await install('demo/prebid').catch((error: Error) => console.error(error.message));
   const port = given ?? DEFAULT_PORT;
   const world = createWorld();
   // No port follows 65,535: then any free one.
   const operator = await serveOperator(world, port && (port + 1) % 65_536);
-  const publisher = createPublisher(
-    { baseUrl: operator.url, ...world.credentials, now: world.now },
-    { world, incumbent },
-  );
+  const comparedWorld = createWorld({ speed: COMPARED_SPEED });
+  const comparedOperator = await serveOperator(comparedWorld, 0);
+  const closeOperators = () => Promise.all([operator.close(), comparedOperator.close()]);
+  const optionsOf = ({ url }: Served, { credentials, now }: World) => ({ baseUrl: url, ...credentials, now });
+  const compared = { options: optionsOf(comparedOperator, comparedWorld), world: comparedWorld };
+  const publisher = createPublisher(optionsOf(operator, world), { world, compared, incumbent, install });
   const pages = await serve((request) => publisher.fetch(request), port, given !== undefined).catch(async (error) => {
-    await operator.close();
+    await closeOperators();
     throw error;
   });
   return {
     url: pages.url,
     operatorUrl: operator.url,
     close: async () => {
-      await Promise.all([pages.close(), operator.close()]);
+      await Promise.all([pages.close(), closeOperators()]);
       await publisher.close();
     },
   };

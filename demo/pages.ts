@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { root } from '../build/dist.ts';
+import { install } from '../build/packages.ts';
 
 export interface PageInfo {
   readonly file: string;
@@ -16,9 +17,12 @@ export interface PageInfo {
   readonly isFrame?: boolean;
   /** Folders of packages that the page needs and only a clone of the repository has. Without them, it shows only a notice. */
   readonly packages?: readonly string[];
+  /** The folder whose packages are installed when the page is first opened. */
+  readonly installs?: string;
 }
 
-const PREBID = 'demo/prebid/node_modules/prebid.js';
+/** Prebid, which takes up to half a minute to install. */
+const PREBID = { installs: 'demo/prebid', packages: ['demo/prebid/node_modules/prebid.js'] };
 
 /** Path -> page. The start page links to those that are not frames, in this order. */
 export const PAGES: Readonly<Record<string, PageInfo>> = {
@@ -48,7 +52,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     lead: 'The real Prebid.js with a bidder on this machine: see the user ID in the bid request.',
     scripts: ['/pbjs.js', '/tessera.js'],
     modules: ['/auction-page.js'],
-    packages: [PREBID],
+    ...PREBID,
   },
   '/webview': {
     file: 'webview.html',
@@ -112,7 +116,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/pbjs.js'],
     modules: ['/runtime-uid2-module.js'],
     isFrame: true,
-    packages: [PREBID],
+    ...PREBID,
   },
   '/compare/incumbent': {
     file: 'runtime.html',
@@ -186,14 +190,55 @@ function cards() {
     .join('');
 }
 
-/** Return whether the packages that a page needs are installed. */
+/** Return whether the packages that a page needs are installed, or can be when it is opened. */
 export function canRun(path: string): boolean {
-  return (PAGES[path]!.packages ?? []).every((name) => existsSync(root + name));
+  const { packages = [], installs } = PAGES[path]!;
+  return installs
+    ? existsSync(`${root + installs}/package-lock.json`)
+    : packages.every((name) => existsSync(root + name));
 }
 
-/** The content of a page that cannot run. */
-const NOTICE =
-  '<p class="panel">This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.</p>';
+const CLONE_ONLY = 'This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
+
+/** A page that cannot run says this instead. `isWaiting`: it loads again by itself. */
+export interface Notice {
+  readonly text: string;
+  readonly isWaiting?: boolean;
+}
+
+/** A page that was installed before waits at most this time for the check of its packages, ms. */
+const CHECK_MS = 1_000;
+
+/**
+ * Create the function that returns the notice of a page; undefined if the page can run. It installs the packages of a page at the first
+ * call for it; the call after a failure tries again.
+ *
+ * @param run  installs the packages of a folder. Default: `npm ci`, if they are not those of its lock file.
+ */
+export function createNotices(run: (folder: string) => Promise<void> = install) {
+  const running = new Map<string, Promise<Notice | undefined>>();
+  const start = (folder: string) => {
+    const result = run(folder).then(
+      () => undefined,
+      ({ message }: Error): Notice => ({ text: `${message}\n\nLoad this page again to try once more.` }),
+    );
+    running.set(folder, result);
+    return result;
+  };
+  return async (path: string): Promise<Notice | undefined> => {
+    const { installs: folder } = PAGES[path]!;
+    if (!canRun(path)) return { text: CLONE_ONLY };
+    if (!folder) return undefined;
+    const waiting: Notice = {
+      text: 'The packages of this page are being installed, once. It opens by itself.',
+      isWaiting: true,
+    };
+    const late = new Promise<Notice>((resolve) => setTimeout(resolve, CHECK_MS, waiting).unref());
+    const notice = await Promise.race([running.get(folder) ?? start(folder), late]);
+    if (notice && !notice.isWaiting) running.delete(folder);
+    return notice;
+  };
+}
 
 /** Return the content of a page, with its parts and its code. */
 async function contentOf({ file }: PageInfo): Promise<string> {
@@ -202,16 +247,29 @@ async function contentOf({ file }: PageInfo): Promise<string> {
   return (await withCode(source)).replace('{{cards}}', cards);
 }
 
+/** What a page knows of its operator. */
+export interface PageWorld {
+  readonly operator: string;
+  /** The address of the operator's controls. */
+  readonly controls: string;
+  /** What `world.js` follows: the setting and the clock. */
+  readonly world: object;
+}
+
 /**
- * Render a page, or a notice if the packages that it needs are missing.
+ * Render a page, or a notice.
  *
  * @param values  the replacements of `{{NAME}}`, other than `{{title}}`; each is escaped.
  */
-export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
+export async function renderPage(
+  path: string,
+  { operator, controls, world }: PageWorld,
+  values: Readonly<Record<string, string>>,
+  notice?: Notice,
+): Promise<string> {
   const page = PAGES[path]!;
   const { title, lead, modules = [], scripts = [], isFrame } = page;
-  const isRunnable = canRun(path);
-  let main = isRunnable ? await contentOf(page) : NOTICE;
+  let main = notice ? `<p class="panel notice-text">${escaped(notice.text)}</p>` : await contentOf(page);
   for (const [name, value] of Object.entries({ title, ...values }))
     main = main.replaceAll(`{{${name}}}`, escaped(value));
   const tags = [
@@ -230,12 +288,13 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>${title}${isFrame ? '' : ' - Tessera'}</title>
-    <meta name="operator" content="${escaped(values['operator'] ?? '')}">
+    ${notice?.isWaiting ? '<meta http-equiv="refresh" content="2">' : ''}
+    <meta name="operator" content="${escaped(operator)}">
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="/page.css">
-    <meta name="demo" content="${escaped(values['setting'] ?? '{}')}">
+    <meta name="demo" data-controls="${controls}" content="${escaped(JSON.stringify(world))}">
     <script src="/world.js"></script>
-    ${isRunnable ? tags : ''}
+    ${notice ? '' : tags}
   </head>
   <body class="${isFrame ? 'frame' : 'site'}">
     ${isFrame ? '' : top}

@@ -11,13 +11,10 @@ import { root } from '../build/dist.ts';
 import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
 import { createAdvertiser } from './advertiser.ts';
 import { createControls } from './controls.ts';
-import { canRun, PAGES, renderPage } from './pages.ts';
+import { canRun, createNotices, PAGES, renderPage } from './pages.ts';
 import { prebidScript } from './prebid.ts';
 import { createWebviewApp } from './webview.ts';
 import { createWorld, type World } from './world.ts';
-
-/** The page that compares runtimes signs in its own readers, separate from those of all other pages. */
-const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 
 /** Files of `dist/` that are served under their own names. */
 const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
@@ -60,7 +57,7 @@ function scriptsOf(incumbent: string | undefined): Record<string, () => Promise<
       BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
     ),
     ...(canRun('/react') && { '/react-app.js': bundleReact }),
-    ...(canRun('/prebid') && { '/pbjs.js': () => prebidScript(PREBID_MODULES) }),
+    '/pbjs.js': () => prebidScript(PREBID_MODULES),
     ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
   };
 }
@@ -68,14 +65,27 @@ function scriptsOf(incumbent: string | undefined): Record<string, () => Promise<
 export interface PublisherOptions {
   /** The world of the demo. Default: one that never changes. */
   readonly world?: World | undefined;
+  /** Client options and world of the page that compares clients. Default: those of all pages. */
+  readonly compared?: { readonly options: ClientOptions; readonly world: World } | undefined;
   /** Path of a copy of the UID2 JavaScript SDK. */
   readonly incumbent?: string | undefined;
+  /** Installs the packages of a folder of the repository. */
+  readonly install?: ((folder: string) => Promise<void>) | undefined;
 }
 
 /** Create the server: `fetch` answers a Request with a Response. `main.ts` listens on a port. */
-export function createPublisher(options: ClientOptions, { world = createWorld(), incumbent }: PublisherOptions = {}) {
+export function createPublisher(
+  options: ClientOptions,
+  { world = createWorld(), compared = { options, world }, incumbent, install }: PublisherOptions = {},
+) {
   const client = createClient(options);
   const app = new Hono();
+  const noticeOf = createNotices(install);
+  // The page that compares clients has its own operator, and signs in its own readers.
+  const sites = [
+    { path: '/compare', cookie: 'demo_compare', client: createClient(compared.options), ...compared },
+    { path: '/', cookie: 'demo_session', client, options, world },
+  ];
   const advertiser = createAdvertiser(client, world);
   const webview = createWebviewApp(options.baseUrl);
 
@@ -86,21 +96,30 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
     c.header('cache-control', 'no-store');
     // The operator's log uses it to tell the pages apart. Everything is on loopback.
     c.header('referrer-policy', 'unsafe-url');
-    c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
+    c.header(
+      'content-security-policy',
+      `default-src 'self'; connect-src 'self' ${options.baseUrl} ${compared.options.baseUrl}; img-src data:`,
+    );
     return undefined;
   });
   for (const path of Object.keys(PAGES)) {
+    const site = sites.find((one) => path.startsWith(one.path))!;
+    const controls = controlsOf(site.path);
     app.get(path, async (c) => {
+      const page = {
+        operator: site.options.baseUrl,
+        controls,
+        world: { ...site.world.setting(), ...site.world.clock, name: controls },
+      };
       const values = {
-        operator: options.baseUrl,
-        setting: JSON.stringify(world.setting()),
+        operator: site.options.baseUrl,
         prebid: canRun('/compare/prebid') ? 'yes' : 'no',
         incumbent: incumbent ? 'yes' : 'no',
-        lastRequest: `${world.log().at(-1)?.id ?? 0}`,
+        lastRequest: `${site.world.log().at(-1)?.id ?? 0}`,
         // How this demo was started: in a clone, or from the package.
         command: existsSync(`${root}demo/main.ts`) ? 'npm run demo' : 'npx tessera-id demo',
       };
-      return c.html(await renderPage(path, values));
+      return c.html(await renderPage(path, page, values, await noticeOf(path)));
     });
   }
   for (const [path, text] of Object.entries(scriptsOf(incumbent))) {
@@ -108,8 +127,10 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
     app.get(path, async (c) => c.body(await text(), 200, { 'content-type': `${type}; charset=utf-8` }));
   }
   app.get('/demo/metrics', () => world.fetch(new Request(`${options.baseUrl}/metrics`), () => {}));
-  for (const [path, cookie] of Object.entries(COOKIES)) app.route(path, createReader(client, cookie));
-  app.route('/demo', createControls(world));
+  for (const site of sites) {
+    app.route(site.path, createReader(site.client, site.cookie));
+    app.route(controlsOf(site.path), createControls(site.world));
+  }
   app.route('/advertiser', advertiser.routes);
   app.route('/webview', webview.routes);
   // Prebid's server: it bids nothing, and the page shows its last request.
@@ -133,6 +154,11 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
       await Promise.all([advertiser.close(), webview.close()]);
     },
   };
+}
+
+/** Return the address of the controls of a site's operator. */
+function controlsOf(path: string): string {
+  return `${path === '/' ? '' : path}/demo`;
 }
 
 /**

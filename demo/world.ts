@@ -36,6 +36,9 @@ export interface Setting {
 
 const INITIAL: Setting = { fault: 'none', refreshSeconds: 10, shiftMs: 0, skewMs: 0, storage: 'works' };
 
+/** Without an answer for so long, the network ends a connection, s. */
+const HANG_S = 60;
+
 /** A request that reached the operator's address. */
 export interface LoggedRequest {
   readonly id: number;
@@ -77,16 +80,22 @@ function senderOf(request: Request): string {
   const referrer = request.headers.get('referer');
   if (!referrer) return 'server';
   const { pathname, searchParams } = new URL(referrer);
-  if (pathname === '/') return 'Tab 1';
-  return searchParams.get('label')?.replace(/[^\w ]/g, '') ?? pathname.slice(1);
+  return searchParams.get('label')?.replace(/[^\w ]/g, '') ?? (pathname.slice(1) || 'Tab 1');
 }
 
-/** Create the world, with one participant whose credentials outlive every restart. */
-export function createWorld() {
-  let setting = INITIAL;
+/**
+ * Create the world, with one participant whose credentials outlive every restart.
+ *
+ * @param speed  how fast its clock runs: with 60, a second of real time is a minute for operator and pages, in whose timers the same
+ *               holds. New tokens are refreshed after ten seconds of real time all the same. Default: 1.
+ */
+export function createWorld({ speed = 1 }: { readonly speed?: number } = {}) {
+  const initial = { ...INITIAL, refreshSeconds: INITIAL.refreshSeconds * speed };
+  const startedAt = Date.now();
+  let setting: Setting = initial;
   let rootSecret = crypto.getRandomValues(new Uint8Array(32));
   let state = memoryState();
-  const now = () => Date.now() + setting.shiftMs;
+  const now = () => startedAt + (Date.now() - startedAt) * speed + setting.shiftMs;
   const { participants } = createOperator({ rootSecret, roles: ['GENERATOR', 'MAPPER', 'OPTOUT'] });
   const credentials: Credentials = participants[0]!;
   const start = (): Operator =>
@@ -124,7 +133,10 @@ export function createWorld() {
     const { pathname: path } = new URL(request.url);
     const { fault } = setting;
     const isRefresh = path === '/v2/token/refresh' && request.method === 'POST';
-    const response = isRefresh && fault !== 'none' ? await faulty(fault, request, cut) : await operator.fetch(request);
+    const response =
+      isRefresh && fault !== 'none'
+        ? await faulty(fault, request, cut, (HANG_S * 1000) / speed)
+        : await operator.fetch(request);
     const status = isRefresh && (fault === 'offline' || fault === 'hang') ? fault : `${response.status}`;
     if (request.method !== 'OPTIONS' && path !== '/metrics')
       record({ at, from: senderOf(request), path, status, ms: Math.round(performance.now() - startedAt) });
@@ -140,9 +152,11 @@ export function createWorld() {
     startOver: () => {
       restart();
       log.length = 0;
-      change(INITIAL);
+      change(initial);
     },
     setting: () => setting,
+    /** How the clock of the pages runs, besides the setting. */
+    clock: { speed, startedAt },
     log: (): readonly LoggedRequest[] => log,
     /** Listen for changes of the setting and for requests; returns the unsubscribe function. */
     on: (listener: (event: WorldEvent) => void) => {
@@ -167,7 +181,7 @@ function readable(request: Request, body: string | null, status: number, headers
   });
 }
 
-async function faulty(fault: Fault, request: Request, cut: () => void): Promise<Response> {
+async function faulty(fault: Fault, request: Request, cut: () => void, hangMs: number): Promise<Response> {
   if (fault === '503') return readable(request, '', 503);
   if (fault === '429') return readable(request, '', 429, { 'retry-after': String(RETRY_AFTER_S) });
   if (fault === 'malformed') return readable(request, '<html>A captive portal</html>', 200);
@@ -178,7 +192,7 @@ async function faulty(fault: Fault, request: Request, cut: () => void): Promise<
   }
   if (fault === 'hang')
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, 60_000);
+      const timer = setTimeout(resolve, hangMs);
       request.signal.addEventListener('abort', () => {
         clearTimeout(timer);
         resolve();

@@ -1,7 +1,7 @@
 // The comparison: one frame for each runtime. All of them have the same reader and the same fault.
 
 import { $, newReader, post } from '/common.js';
-import { change, done, followEvents } from '/faults.js';
+import { change, done, followEvents, refreshNow, showPause } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
 const { prebid, incumbent, after } = $('runtimes').dataset;
@@ -15,21 +15,34 @@ $('no-prebid').hidden = isHere['compare/prebid'];
 $('no-incumbent').hidden = isHere['compare/incumbent'];
 $('running').textContent = running.map((name) => NAMES[name]).join(', ');
 
+/** The window of a client's frame. */
+const windowOf = (from) => document.querySelector(`iframe[title="${NAMES[from]}"]`)?.contentWindow;
+
 /** Requests by runtime since this page was opened. */
 const counts = {};
 const showCounts = () => {
   $('counts').replaceChildren(
-    ...running.map((from) => {
-      const item = document.createElement('div');
-      const term = item.appendChild(document.createElement('dt'));
-      const value = item.appendChild(document.createElement('dd'));
-      term.textContent = `${NAMES[from]}: refreshes sent`;
-      value.textContent = counts[from] ?? 0;
-      return item;
+    ...running.flatMap((from) => {
+      const { none = 0, expired = 0 } = windowOf(from)?.measured ?? {};
+      const figures = {
+        'without a valid token': `${Math.round((none + expired) / 1000)} s`,
+        'refreshes sent': counts[from] ?? 0,
+      };
+      return Object.entries(figures).map(([what, figure]) => {
+        const item = document.createElement('div');
+        const term = item.appendChild(document.createElement('dt'));
+        const value = item.appendChild(document.createElement('dd'));
+        term.textContent = `${NAMES[from]}: ${what}`;
+        value.textContent = figure;
+        return item;
+      });
     }),
   );
-  $('no-requests').hidden = Object.keys(counts).length > 0;
+  const { session } = windowOf('compare/tessera') ?? {};
+  if (session) showPause(session.state, 'Tessera: ');
 };
+window.demoWorld.realInterval(showCounts, 500);
+$('refresh-now').onclick = () => refreshNow(windowOf('compare/tessera').session);
 // The server sends all requests again on a new connection.
 let counted = Number(after);
 followEvents(({ id, from }) => {

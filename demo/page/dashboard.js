@@ -1,8 +1,32 @@
 // The dashboard: a publisher's page with a session and its Inspector, and the controls for clock, storage and operator.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
-import { done, followEvents, setting, travel } from '/faults.js';
+import { done, followEvents, refreshNow, showPause, travel } from '/faults.js';
 import '/inspector.js';
+
+/** Number the windows of the dashboard: each has the lowest number that is free, and four tabs. */
+const windowNumber = async () => {
+  for (let number = 1; ; number++) {
+    const isOurs = await new Promise((resolve) =>
+      navigator.locks.request(`demo-window-${number}`, { ifAvailable: true }, (lock) => {
+        resolve(lock !== null);
+        // Until this window is closed.
+        return lock && new Promise(() => {});
+      }),
+    );
+    if (isOurs) return number;
+  }
+};
+const firstTab = 4 * (await windowNumber()) - 3;
+// The operator's log has the label from the address.
+if (firstTab > 1) history.replaceState(null, '', `?label=Tab ${firstTab}`);
+$('inspector').setAttribute('label', `Tab ${firstTab}`);
+$('tabs').replaceChildren(
+  ...[1, 2, 3].map((number) => {
+    const title = `Tab ${firstTab + number}`;
+    return Object.assign(document.createElement('iframe'), { src: `/tab?label=${title}`, title });
+  }),
+);
 
 // region session
 const session = window.tessera.createSession({ baseUrl: operator, provide });
@@ -17,23 +41,6 @@ showReader(session);
 const showNow = showToken(session);
 // Reading the state makes the session notice that time has passed.
 setInterval(() => document.hidden || show(), 1000);
-
-/** Why an attempt waits, in `state.next`. */
-const PAUSES = {
-  back_off: ': the session pauses after failures, as on any page',
-  refused: ': the session pauses after a refusal, as on any page',
-  retry_after: ': the operator has asked for a pause, which no session shortens',
-};
-
-/** After a failure, once the operator works again, show when the session tries again by itself. */
-function showPause({ lastError, next: { at, reason } = {} }) {
-  const seconds = Math.ceil((at - Date.now()) / 1000);
-  const isShown = setting.fault === 'none' && lastError !== undefined && seconds > 0;
-  $('pause').hidden = !isShown;
-  if (!isShown) return;
-  $('pause-text').textContent = `The next attempt is in ${seconds} s${PAUSES[reason] ?? ''}.`;
-  $('refresh-now').hidden = reason === 'retry_after';
-}
 
 /** Show the times of the set in force, by this device's clock. */
 function show() {
@@ -81,11 +88,7 @@ const travelTo = (instant, what) => {
 };
 $('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
 $('end').onclick = () => travelTo(session.state.endsAt, 'the expiry of the refresh token');
-$('refresh').onclick = $('refresh-now').onclick = () =>
-  session.refresh().then(
-    () => done('There is a new token.'),
-    ({ message }) => done(message),
-  );
+$('refresh').onclick = $('refresh-now').onclick = () => refreshNow(session);
 $('restart').onclick = () =>
   attempt(async () => {
     await post('/demo/restart');

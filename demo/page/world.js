@@ -1,12 +1,14 @@
-// Runs before every other script of a page and makes its clock and storage follow the dashboard. Later scripts see a device whose
-// clock is wrong or whose disk is full, and need no code for the demo.
+// Runs before every other script of a page and makes its clock, network and storage follow the dashboard. Later scripts see a device
+// whose clock is wrong, that is offline or whose disk is full, and need no code for the demo.
 
 (() => {
-  const setting = JSON.parse(document.querySelector('meta[name=demo]').content);
+  const { name, speed, startedAt, ...setting } = JSON.parse(document.querySelector('meta[name=demo]').content);
   const RealDate = Date;
   const realOpen = IDBFactory.prototype.open;
   const realPut = IDBObjectStore.prototype.put;
-  const now = () => RealDate.now() + (setting.shiftMs ?? 0) + (setting.skewMs ?? 0);
+  const realTimers = { setTimeout: window.setTimeout, setInterval: window.setInterval };
+  const now = () =>
+    Math.floor(startedAt + (RealDate.now() - startedAt) * speed) + (setting.shiftMs ?? 0) + (setting.skewMs ?? 0);
 
   // region clock
   window.Date = class extends RealDate {
@@ -18,6 +20,14 @@
       return now();
     }
   };
+  // With a speed of 60, a timer of a minute fires after a second. Those below a second stay: the disk, for which they wait, is real.
+  const scaled = (ms) => (ms < 1000 ? ms : ms / speed);
+  for (const [method, real] of Object.entries(realTimers))
+    if (speed !== 1) window[method] = (call, ms = 0, ...given) => real.call(window, call, scaled(ms), ...given);
+  // endregion
+
+  // region network
+  Object.defineProperty(Navigator.prototype, 'onLine', { get: () => setting.fault !== 'offline', configurable: true });
   // endregion
 
   // region storage
@@ -38,12 +48,16 @@
     if (before.storage !== setting.storage && [before.storage, setting.storage].includes('refused')) location.reload();
     // The page wakes up, as after a sleep during which the clock was set.
     else if (before.shiftMs !== setting.shiftMs || before.skewMs !== setting.skewMs) dispatchEvent(new Event('online'));
+    else if ([before.fault, setting.fault].includes('offline') && before.fault !== setting.fault)
+      dispatchEvent(new Event(navigator.onLine ? 'online' : 'offline'));
   };
-  const channel = new BroadcastChannel('demo-world');
+  const channel = new BroadcastChannel(name);
   channel.onmessage = ({ data }) => apply(data);
   window.demoWorld = {
     setting,
+    speed,
     realNow: () => RealDate.now(),
+    realInterval: (call, ms) => realTimers.setInterval.call(window, call, ms),
     /** Apply a setting here and in every other page. */
     spread(next) {
       channel.postMessage(next);

@@ -11,7 +11,7 @@ import axe from 'axe-core';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../../build/dist.ts';
-import { INSTALL_MS } from '../../build/packages.ts';
+import { INSTALL_MS, install } from '../../build/packages.ts';
 import { type Demo, startDemo } from '../../demo/main.ts';
 import { PAGES } from '../../demo/pages.ts';
 import { openProfile } from '../support/browser.ts';
@@ -23,11 +23,12 @@ vi.setConfig({ testTimeout: 240_000 });
 let demo: Demo;
 let profile: BrowserContext;
 beforeAll(async () => {
+  await install('demo/prebid');
   demo = await startDemo({ port: 0, incumbent: '' });
   return () => demo.close();
 }, INSTALL_MS);
 beforeEach(async () => {
-  await fetch(`${demo.url}/demo/start-over`, { method: 'POST' });
+  for (const path of ['/demo', '/compare/demo']) await fetch(`${demo.url}${path}/start-over`, { method: 'POST' });
   profile = await openProfile();
 });
 
@@ -85,6 +86,28 @@ describe('the start', () => {
     onTestFinished(() => last.close());
     expect(last.url).toBe('http://127.0.0.1:65535');
     expect((await fetch(`${last.operatorUrl}/metrics`)).status).toBe(200);
+  });
+
+  test('Prebid is installed when its page is opened; meanwhile, and after a failure, the page says so', async () => {
+    let end: (error?: Error) => void = () => {};
+    const folders: string[] = [];
+    const installs = (folder: string) =>
+      new Promise<void>((resolve, reject) => {
+        folders.push(folder);
+        end = (error) => (error ? reject(error) : resolve());
+      });
+    const other = await startDemo({ port: 0, incumbent: '', install: installs });
+    onTestFinished(() => other.close());
+    await open('/', profile, other);
+    expect(folders).toEqual([]);
+    const page = await open('/prebid', profile, other);
+    await shows(page, 'main', 'The packages of this page are being installed, once. It opens by itself.');
+    end(new Error('demo/prebid: could not install its packages'));
+    await shows(page, 'main', /could not install its packages\s+Load this page again to try once more/);
+    await page.reload();
+    expect(folders).toEqual(['demo/prebid', 'demo/prebid']);
+    end();
+    await page.waitForSelector('#auction', WAIT);
   });
 
   test('a copy of the UID2 JavaScript SDK that does not exist is an error', async () => {
@@ -145,7 +168,7 @@ describe('the dashboard', () => {
   });
 
   const faults: [fault: string, failure: RegExp, pause: string][] = [
-    ['offline', /failed, network/, 'the session pauses after failures'],
+    ['503', /failed, http_status 503/, 'the session pauses after failures'],
     ['429', /failed, http_status 429[\s\S]*retry_after/, 'the operator has asked for a pause'],
     ['malformed', /failed, malformed_response/, 'the session pauses after a refusal'],
     ['wrong-key', /failed, (decrypt_failed|malformed_response)/, 'the session pauses after a refusal'],
@@ -173,6 +196,54 @@ describe('the dashboard', () => {
       await shows(page, '#phase', /fresh|due/);
     },
   );
+
+  test('offline: the timeline says so; back online, the session tries again by itself', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await page.evaluate(
+      "for (const type of ['offline', 'online']) addEventListener(type, () => (document.title = type))",
+    );
+    await choose(page, 'fault', 'offline');
+    await expect.poll(() => page.title(), WAIT).toBe('offline');
+    expect(await page.evaluate('navigator.onLine')).toBe(false);
+    await page.click('#expire');
+    await reports(page, /failed, network/);
+    await choose(page, 'fault', 'none');
+    await expect.poll(() => page.title(), WAIT).toBe('online');
+    await shows(page, '#phase', 'fresh');
+  });
+
+  test('the next attempt is shown here too if another tab has failed', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await choose(page, 'fault', 'malformed');
+    const frame = page.frame({ url: /label=Tab%202/ })!;
+    await frame.evaluate('document.querySelector("tessera-inspector").session.refresh().catch(() => {})');
+    await choose(page, 'fault', 'none');
+    await shows(page, '#pause-text', /^The next attempt is in \d+ s: the session pauses after a refusal/);
+    expect(await page.isVisible('#pause')).toBe(true);
+  });
+
+  test('the tabs of two windows have lanes of different names, and the log of the operator has those names', async () => {
+    await open('/');
+    const second = await open('/');
+    await reports(second, /\(Tab 5\), this one/);
+    await expect
+      .poll(
+        async () =>
+          (await report(second))
+            .match(/\(Tab \d\)/g)
+            ?.sort()
+            .join(),
+        WAIT,
+      )
+      .toBe([1, 2, 3, 4, 5, 6, 7, 8].map((number) => `(Tab ${number})`).join());
+    await signIn(second);
+    await second.click('#refresh');
+    await expect
+      .poll(() => second.locator('#requests tr', { hasText: /Tab 5\s*token\/refresh/ }).count(), WAIT)
+      .toBe(1);
+  });
 
   test('a day passes at once, the clock is wrong, the operator has a new root: there is a token again each time', async () => {
     const page = await open('/');
@@ -397,13 +468,26 @@ describe('a page for each use', () => {
       /Tessera, Prebid\.[\s\S]*TESSERA_INCUMBENT=uid2-sdk\.js npm run demo/,
     );
     await choose(page, 'fault', '503');
-    await page.click('[data-travel="60000"]');
+    await page.click('[data-travel="3600000"]');
     await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('no token');
+    await shows(page, '#counts', /Tessera: without a valid token[1-9]\d* sTessera: refreshes sent[1-9]/);
+    await shows(page, '#counts', /Prebid: without a valid token[1-9]/);
     await choose(page, 'fault', 'none');
-    await page.click('[data-travel="60000"]');
     await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('a valid token');
-    await shows(page, '#counts', /Tessera: refreshes sent[1-9]/);
     expect(await reader()).toBe(before);
+  });
+
+  test('side by side: the pause after a refusal is shown, and "Refresh now" ends it; the other pages have another operator', async () => {
+    const other = await open('/');
+    const page = await open('/compare');
+    await shows(page, '#counts', /Tessera: refreshes sent/);
+    await choose(page, 'fault', 'malformed');
+    await shows(page, '#counts', /Tessera: refreshes sent[3-9]/);
+    await choose(page, 'fault', 'none');
+    await shows(page, '#pause-text', /^Tessera: The next attempt is in \d+ s: the session pauses after a refusal/);
+    await page.click('#refresh-now');
+    await shows(page, '#done', 'There is a new token.');
+    expect(await text(other, '#requests')).toBe('');
   });
 });
 
