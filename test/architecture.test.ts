@@ -316,6 +316,9 @@ describe('the package', () => {
   });
 });
 
+/** The entry points that import modules of Node. */
+const OF_NODE = ['./operator/node', './server/node'];
+
 describe('the built files', async () => {
   const files = new Map((await bundle('production')).map((file) => [file.fileName, file]));
   const reached = (path: string, atOnce: boolean, seen = new Set<string>()): Set<string> => {
@@ -372,7 +375,7 @@ describe('the built files', async () => {
   });
 
   test.each(Object.keys(entries))('%s imports no package except the two dependencies', (entry) => {
-    const ofNode = entry === './operator/node' ? ['node:'] : [];
+    const ofNode = OF_NODE.includes(entry) ? ['node:'] : [];
     const named = (paths: string[]) => paths.filter((path) => !files.has(path)).map(packageOf);
     const ofReact = entry === './react' ? ['react'] : [];
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
@@ -384,7 +387,7 @@ describe('the built files', async () => {
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 
-  test.each(Object.keys(entries).filter((entry) => entry !== './operator/node'))(
+  test.each(Object.keys(entries).filter((entry) => !OF_NODE.includes(entry)))(
     '%s imports no module of Node',
     (entry) => {
       expect(modulesOf(entry).filter((id) => id.includes('browser-external'))).toEqual([]);

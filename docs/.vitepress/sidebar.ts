@@ -77,6 +77,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['All modules', 'reference/index'],
     ['tessera-id', 'reference/tessera-id'],
     ['tessera-id/server', 'reference/tessera-id/server'],
+    ['tessera-id/server/node', 'reference/tessera-id/server/node'],
     ['tessera-id/operator', 'reference/tessera-id/operator'],
     ['tessera-id/operator/node', 'reference/tessera-id/operator/node'],
     ['tessera-id/mapping', 'reference/tessera-id/mapping'],

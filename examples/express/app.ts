@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { getRequestListener } from '@hono/node-server';
 import express from 'express';
 import { createClient, tokenHandler } from 'tessera-id/server';
+import { toNodeListener } from 'tessera-id/server/node';
 
 const required = (name: string): string => {
   const value = process.env[name];
@@ -35,10 +35,10 @@ const tokens = tokenHandler({
 
 export const app = express();
 // Before every body parser: the listener reads the request itself, and converts it to a `Request`.
-app.use('/token', getRequestListener(tokens));
-app.get('/tessera.js', (_request, response) =>
-  response.sendFile('tessera.js', { root: 'node_modules/tessera-id/dist' }),
-);
+app.use('/token', toNodeListener(tokens));
+// While developing, the file that says in the console what is wrong.
+const script = process.env['NODE_ENV'] === 'production' ? 'tessera.js' : 'tessera.dev.js';
+app.get('/tessera.js', (_request, response) => response.sendFile(script, { root: 'node_modules/tessera-id/dist' }));
 app.get('/', async (request, response) => {
   const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', baseUrl);
   // A cache must not give the page of one user to another.

@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createClient, tokenHandler } from 'tessera-id/server';
+import { toNodeListener } from 'tessera-id/server/node';
 
-const { PORT = '3000' } = process.env;
+const { PORT = '3000', NODE_ENV } = process.env;
 
 /** @param {string} name */
 const required = (name) => {
@@ -25,7 +26,11 @@ const clientSecret = required('TESSERA_CLIENT_SECRET');
  */
 const emailOf = (cookie) => {
   const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(cookie ?? '') ?? [];
-  return user && decodeURIComponent(user);
+  try {
+    return user && decodeURIComponent(user);
+  } catch {
+    return undefined; // an error would end the process
+  }
 };
 
 /**
@@ -35,46 +40,33 @@ const emailOf = (cookie) => {
  */
 const labelOf = (email) => (email ? createHash('sha256').update(email).digest('base64url') : '');
 
-const tokens = tokenHandler({
-  client: createClient({ baseUrl, apiKey, clientSecret }),
-  user: (request) => {
-    const email = emailOf(request.headers.get('cookie'));
-    return email ? { email } : null;
-  },
-  onError: (error) => console.error('token', error),
-});
+const tokens = toNodeListener(
+  tokenHandler({
+    client: createClient({ baseUrl, apiKey, clientSecret }),
+    user: (request) => {
+      const email = emailOf(request.headers.get('cookie'));
+      return email ? { email } : null;
+    },
+    onError: (error) => console.error('token', error),
+  }),
+);
 
 const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', baseUrl);
-const script = await readFile(new URL('dist/tessera.js', import.meta.resolve('tessera-id/package.json')));
+// While developing, the file that says in the console what is wrong.
+const scriptFile = NODE_ENV === 'production' ? 'dist/tessera.js' : 'dist/tessera.dev.js';
+const script = await readFile(new URL(scriptFile, import.meta.resolve('tessera-id/package.json')));
 
-/**
- * Answer one request.
- *
- * @param {import('node:http').IncomingMessage} request
- * @param {import('node:http').ServerResponse} response
- */
-const answer = async ({ method, url, headers }, response) => {
-  if (url === '/token') {
-    // The handler needs method and headers; the request has no body.
-    const request = new Request(`http://${headers.host}${url}`, {
-      method,
-      headers: Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
-    });
-    const result = await tokens(request);
-    response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text());
-  } else if (url === '/tessera.js') {
+const server = createServer((request, response) => {
+  if (request.url === '/token') {
+    void tokens(request, response);
+  } else if (request.url === '/tessera.js') {
     response.writeHead(200, { 'content-type': 'text/javascript' }).end(script);
   } else {
-    const content = page.replace('%USER%', labelOf(emailOf(headers.cookie)));
+    const content = page.replace('%USER%', labelOf(emailOf(request.headers.cookie)));
     // A cache must not give the page of one user to another.
     const cache = { 'cache-control': 'private, no-store' };
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...cache }).end(content);
   }
-};
-
-const server = createServer((request, response) => {
-  // `new Request` throws for some methods and hosts, and a malformed cookie throws. An uncaught error would end the process.
-  answer(request, response).catch(() => response.writeHead(400).end());
 });
 server.listen(Number(PORT), '127.0.0.1', () => {
   const address = server.address();

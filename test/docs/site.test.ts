@@ -88,7 +88,17 @@ describe('the build', () => {
   test('the reference has a page for each entry point, and one for the command line with every command', () => {
     const folder = `${site}/reference`;
     expect(existsSync(`${folder}/tessera-id.html`)).toBe(true);
-    for (const name of ['server', 'operator', 'mapping', 'testing', 'token', 'react', 'prebid', 'operator/node'])
+    for (const name of [
+      'server',
+      'operator',
+      'mapping',
+      'testing',
+      'token',
+      'react',
+      'prebid',
+      'operator/node',
+      'server/node',
+    ])
       expect([name, existsSync(`${folder}/tessera-id/${name}.html`)]).toEqual([name, true]);
     const commandLine = readFileSync(`${folder}/command-line.html`, 'utf8');
     for (const command of ['operator', 'keys', 'participants', 'map', 'doctor', 'completion'])

@@ -176,7 +176,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   '@noble/ciphers': ['token/noble-gcm.ts'],
   '@noble/hashes': ['token/dii.ts', 'server', 'mapping', 'operator', 'database', 'cli'],
   hono: ['operator', 'cli'],
-  '@hono/node-server': ['operator/node.ts', 'cli'],
+  '@hono/node-server': ['operator/node.ts', 'server/node.ts', 'cli'],
   commander: ['cli'],
   picocolors: ['cli'],
   'jsonc-parser': ['cli'],
@@ -195,7 +195,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   [COMPUTED]: ['page/noble.ts', 'cli/demo.ts'],
   // For the version number.
   'package.json': ['page/script.ts', 'cli'],
-  'node:': ['operator/node.ts', 'operator/http/node-sockets.ts', 'database', 'cli'],
+  'node:': ['operator/node.ts', 'server/node.ts', 'operator/http/node-sockets.ts', 'database', 'cli'],
 };
 
 /** The folders and files of the operator, from the bottom to the top: each imports only itself and those before it. */

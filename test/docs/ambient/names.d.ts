@@ -32,6 +32,9 @@ declare global {
   function sendToPage(answer: WireAnswer): void;
   function signInOnYourServer(form: HTMLFormElement): Promise<void>;
   function signedInUser(request: Request): Promise<Dii | null>;
+  /** The token handler of another block, and an app of Express. */
+  const tokens: (request: Request) => Promise<Response>;
+  const app: { use(path: string, listener: ReturnType<typeof import('tessera-id/server/node').toNodeListener>): void };
   const account: { readonly id: string };
   const answer: WireAnswer;
   const form: HTMLFormElement;

@@ -1,0 +1,24 @@
+/**
+ * `tessera-id/server/node`: a handler from `Request` to `Response` in a server whose requests are those of `node:http`.
+ */
+
+/// <reference types="node" />
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+
+/**
+ * Convert a handler, such as that of `tokenHandler`, to a listener for `node:http`, Express, NestJS, Fastify or Koa. It reads the body
+ * itself, so call it before anything that parses bodies. A handler that throws is answered with 500. No global of the process is
+ * changed.
+ *
+ * @param handler  a function from `Request` to `Response`.
+ * @returns        a function of `(request, response)`; it resolves when the response has been sent.
+ * @example app.use('/token', toNodeListener(tokenHandler({ client, user })));
+ */
+export function toNodeListener(
+  handler: (request: Request) => Response | Promise<Response>,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  // The name counts for requests without a Host header, which HTTP/1.0 permits.
+  return getRequestListener((request) => handler(request), { hostname: 'localhost', overrideGlobalObjects: false });
+}
