@@ -1,12 +1,15 @@
 /**
- * `npm run picture`: draws the two pictures of the Inspector in the README, from the demo in a real Chromium: a sign-in, a refresh,
- * an outage, and what follows it.
+ * `npm run picture`: draws the pictures of the README: who calls whom, and the Inspector, from the demo in a real Chromium: a sign-in,
+ * a refresh, an outage, and what follows it.
  */
 
+import { writeFile } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
 import { startDemo } from '../demo/main.ts';
 import { launchOptions } from '../test/support/chromium.ts';
+import { drawCalls, VARIANTS } from './calls.ts';
 
+for (const [name, colours] of Object.entries(VARIANTS)) await writeFile(`docs/calls-${name}.svg`, drawCalls(colours));
 const demo = await startDemo({ port: 0, incumbent: '' });
 const browser = await chromium.launch(await launchOptions());
 try {

@@ -3,7 +3,7 @@
 import { defineConfig } from 'vitepress';
 import { linkOutside } from './outside.ts';
 import { checkSidebar, sidebar } from './sidebar.ts';
-import { plainEmptyHeaders } from './tables.ts';
+import { plainEmptyHeaders, refuseLooseRows } from './tables.ts';
 
 checkSidebar();
 
@@ -21,6 +21,7 @@ export default defineConfig({
     config: (markdown) => {
       linkOutside(markdown);
       plainEmptyHeaders(markdown);
+      refuseLooseRows(markdown);
     },
     // The default pair has too little contrast for small text.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
