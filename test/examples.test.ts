@@ -354,10 +354,10 @@ test('plain-page gets a token in a browser, and logs out', async () => {
 });
 
 test.each([
-  ['a method that `Request` refuses', 'TRACE', '/token', {}],
-  ['a host that is none', 'POST', '/token', { host: '[' }],
-  ['a malformed cookie', 'GET', '/', { cookie: 'user=%' }],
-])('plain-page answers %s with 400, and continues', async (_, method, path, headers) => {
+  ['a method that `Request` refuses', 'TRACE', '/token', {}, 405],
+  ['a host that is none', 'POST', '/token', { host: '[' }, 400],
+  ['a malformed cookie', 'GET', '/', { cookie: 'user=%' }, 200],
+])('plain-page answers %s, and continues', async (_, method, path, headers, expected) => {
   const origin = await startServer('plain-page');
   // `fetch` refuses to send these.
   const status = await new Promise((resolve, reject) =>
@@ -365,6 +365,6 @@ test.each([
       .on('error', reject)
       .end(),
   );
-  expect(status).toBe(400);
+  expect(status).toBe(expected);
   expect((await fetch(origin)).status).toBe(200);
 });
