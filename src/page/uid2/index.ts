@@ -2,6 +2,7 @@
 export { installUid2 } from './install.ts';
 export type {
   Callback,
+  CallbackPayload,
   CookieOptions,
   EventType,
   Identity,
