@@ -6,7 +6,7 @@
 import { lettersOf, nearest } from '../session/explain/nearest.ts';
 import { warn } from '../session/explain/warnings.ts';
 import type { Session, SessionOptions } from '../session/index.ts';
-import { ownMembers } from '../token/checks.ts';
+import { kindOf, ownMembers } from '../token/checks.ts';
 
 /** Every option of `createSession`, with its attribute of the tag, without `data-`, if there is one. */
 const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
@@ -39,8 +39,19 @@ function attributes() {
 const FOREIGN =
   /^(cfasync|rocket|nscript|nimg|no-|minify|wp-|pagespeed|turbo|turbolinks|pjax|astro|n-head|hid|vmid|rh$|react|v-|svelte|href|precedence|vite|cookie|category|categories|consent-|ot-|optanon|cmp-|usercentrics|uc-|borlabs|src$|type$|service$|purposes$|test|cy$|qa$|gtm|ga-)/;
 
+/** How long a consent gate may take, ms. */
+const CONSENT_MS = 10_000;
+
 /** Something has been said about this tag. */
 let hasWarned = false;
+
+/** A session of this page has `provide`. */
+let hasProvide = false;
+
+/** Note the options of a session. */
+export function noteSession({ provide }: SessionOptions): void {
+  hasProvide ||= !!provide;
+}
 
 function say(text: string): void {
   hasWarned = true;
@@ -80,8 +91,20 @@ export function warnOfSecondTag(user: string | undefined): void {
 }
 
 /**
- * Warn, once the page has loaded, that it has no session (a tag manager may have removed the attributes), or that nothing will ask for
- * a token set. Says nothing if another warning has named a reason.
+ * Warn that calls of the page are lost.
+ *
+ * @param before  what the page has assigned to the global before.
+ */
+export function warnOfNoQueue(before: unknown): void {
+  if (before !== undefined)
+    say(
+      `window.tessera: expected an array, got ${kindOf(before)}; calls before this file: (window.tessera = window.tessera || []).push(...)`,
+    );
+}
+
+/**
+ * Warn, once the page has loaded, that it has no session (a tag manager may have removed the attributes), that nothing will ask for
+ * a token set, or that a consent gate does not answer. Says nothing if another warning has named a reason.
  */
 export function checkPage(tag: HTMLScriptElement | undefined, session: () => Session | undefined): void {
   if (!tag) return;
@@ -89,13 +112,18 @@ export function checkPage(tag: HTMLScriptElement | undefined, session: () => Ses
     const open = session();
     await open?.ready;
     if (hasWarned) return;
-    const { baseUrl, provide } = tag.dataset;
+    const { baseUrl } = tag.dataset;
     if (!open)
       say(
         'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
-    else if (baseUrl && provide === undefined && open.state.phase === 'empty' && open.state.next?.reason === 'host')
-      say('there is no token set, and no data-provide: add it, or call setTokens');
+    else if (!hasProvide && open.state.phase === 'empty' && open.state.next?.reason === 'host')
+      say(`there is no token set, and no ${baseUrl ? 'data-provide' : 'option provide'}: add it, or call setTokens`);
+    else if (open.state.waitingFor === 'consent')
+      setTimeout(() => {
+        if (open.state.waitingFor === 'consent')
+          say('the consent gate has not answered for 10 s: until it does, there is no token, and none is requested');
+      }, CONSENT_MS);
   };
   if (document.readyState === 'complete') setTimeout(check);
   else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));

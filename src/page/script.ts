@@ -24,7 +24,14 @@ import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { dataOf, ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
-import { checkPage, checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
+import {
+  checkPage,
+  checkTag,
+  noteSession,
+  warnOfNoQueue,
+  warnOfNoSession,
+  warnOfSecondTag,
+} from './script-warnings.ts';
 
 /**
  * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
@@ -80,6 +87,7 @@ function createTessera(): Tessera {
     session: undefined,
     createSession: (options) => {
       const session = createSession(options);
+      if (isDevelopment) noteSession(options);
       if (!tessera.session) {
         tessera.session = session;
         repeatEvents(session);
@@ -107,6 +115,7 @@ function install() {
     // A module cannot read its tag: warn about `type="module"` even if the file is already loaded.
     if (isSecond && scriptTag) warnOfSecondTag(user);
     else checkTag(scriptTag);
+    if (!isQueue && !isSecond) warnOfNoQueue(before);
   }
   if (isSecond) return followTag(before, user);
   const tessera = createTessera();

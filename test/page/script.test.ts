@@ -518,8 +518,14 @@ describe('the development build warns about a tag', () => {
     [
       'no attribute, on a page that creates a session in code',
       {},
-      (t) => t.createSession({ baseUrl: BASE_URL, name }),
+      (t) => t.createSession({ baseUrl: BASE_URL, name, provide: async () => null }),
       [],
+    ],
+    [
+      'no attribute, on a page that creates a session in code, without provide',
+      {},
+      (t) => t.createSession({ baseUrl: BASE_URL, name }),
+      ['there is no token set, and no option provide: add it, or call setTokens'],
     ],
     ['data-debug alone', { 'data-debug': '' }, () => {}, ['data-debug has no effect without data-base-url']],
     ['no data-provide', SITE, () => {}, [unasked]],
@@ -537,6 +543,27 @@ describe('the development build warns about a tag', () => {
     use(await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) }));
     await advance(1);
     expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] script tag: ${text}`));
+  });
+
+  test('on a page whose consent gate has not answered for 10 s', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const tessera = await load();
+    tessera.createSession({ baseUrl: BASE_URL, name, provide: async () => null, consent: () => new Promise(() => {}) });
+    await advance(9_000);
+    expect(warn).not.toHaveBeenCalled();
+    await advance(2_000);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      '[tessera] script tag: the consent gate has not answered for 10 s: until it does, there is no token, and none is requested',
+    );
+  });
+
+  test('on a page whose global is no array', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    window.tessera = { cmd: [] } as never;
+    await load({ ...SITE, 'data-name': name, 'data-provide': '/token' });
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      '[tessera] script tag: window.tessera: expected an array, got object; calls before this file: (window.tessera = window.tessera || []).push(...)',
+    );
   });
 
   test('with a wrong data-base-url, whose pushed call needs the session', async () => {
