@@ -13,6 +13,9 @@ import { type Measurement, median, sleep } from './measure.ts';
 import { launchBrowser } from './support/browser.ts';
 
 const ROUNDS = 3;
+/** How long the clients may take to have a token, ms. */
+const START_MS = 60_000;
+
 /** So long after an outage every client has a token again, s: their longest pauses are five minutes. */
 const AFTER_S = 15;
 
@@ -39,7 +42,8 @@ const measureOnce = async (browser: Browser, fault: Fault, seconds: number): Pro
       const now = await Promise.all(frames().map((frame) => frame.innerText('#now').catch(() => '')));
       return now.length > 1 && now.every((text) => text === 'a valid token');
     };
-    while (!(await areValid())) await sleep(100);
+    for (const end = Date.now() + START_MS; !(await areValid()); await sleep(100))
+      if (Date.now() > end) throw new Error('peers-outage: expected a token in every frame');
     await choose(page, fault);
     await sleep(seconds * 1000);
     await choose(page, 'none');

@@ -22,7 +22,7 @@ export interface PageInfo {
 }
 
 /** Prebid, which takes up to half a minute to install. */
-const PREBID = { installs: 'demo/prebid', packages: ['demo/prebid/node_modules/prebid.js'] };
+const PREBID = { installs: 'demo/prebid' };
 
 /** Path -> page. The start page links to those that are not frames, in this order. */
 export const PAGES: Readonly<Record<string, PageInfo>> = {

@@ -341,6 +341,7 @@ test('on a server the adapters do nothing, and the gates of a CMP and of the bro
   for (const build of ['default', 'development']) {
     const { stdout, stderr } = await run(process.execPath, ['-C', build, file], { cwd: user.folder, timeout: 30_000 });
     expect(JSON.parse(stdout)).toEqual({ linked: false, answers: [false, false, false, false], asked: [] });
-    expect(stderr).toBe('');
+    // The development build says of each session that this is no browser.
+    expect(stderr.replace(/^\[tessera\] createSession: expected a browser, got a server.*\n/gm, '')).toBe('');
   }
 });

@@ -225,8 +225,8 @@ test('the import of the Inspector types its element', async () => {
   expect(await compilePage('inspected.ts')).toBe('');
 });
 
-test('is at most 880 kB packed, and 3 MB unpacked', () => {
-  expect(packed.size).toBeLessThanOrEqual(880_000);
+test('is at most 890 kB packed, and 3 MB unpacked', () => {
+  expect(packed.size).toBeLessThanOrEqual(890_000);
   expect(packed.unpackedSize).toBeLessThanOrEqual(3_000_000);
 });
 
@@ -338,7 +338,7 @@ describe('tessera demo of the package', () => {
     expect(await page.innerText('#clients')).toMatch(
       /Running here: Tessera\.[\s\S]*npm run demo[\s\S]*npx tessera-id demo/,
     );
-    expect(await page.textContent('#counts')).toMatch(/^Tessera: refreshes sent\d+$/);
+    expect(await page.textContent('#counts')).toMatch(/^Tessera: without a valid token\d+ sTessera: refreshes sent\d+$/);
   });
 
   test('/advertiser, which needs PGlite, names the package to install, and shows no counts', async () => {

@@ -136,11 +136,11 @@ class TesseraHost(
    */
   fun signedIn(answer: String) = adopt(parseAnswer(answer), state.gen + 1)
 
-  /** As [signedIn], with a newer set of the same user, whom the app has not signed in again. After [signedOut] it changes nothing. */
+  /** As [signedIn], with a newer set of the same user, whom the app has not signed in again. After [signedOut] or an opt-out it changes nothing. */
   fun renewed(answer: String) {
     val set = parseAnswer(answer)
     // The answer has taken longer than the user.
-    if (state.user == User.SIGNED_OUT) listener.onLog("renewed: nobody is signed in") else adopt(set, state.gen)
+    if (state.user == User.SIGNED_OUT || state.user == User.OPTED_OUT) listener.onLog("renewed: nobody is signed in") else adopt(set, state.gen)
   }
 
   /** The user has signed out in the app. */

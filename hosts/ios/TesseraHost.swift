@@ -129,11 +129,11 @@ public final class TesseraHost: NSObject, WKScriptMessageHandler {
     adopt(try parseAnswer(answer), state.gen + 1)
   }
 
-  /// As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` it changes nothing.
+  /// As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` or an opt-out it changes nothing.
   public func renewed(_ answer: Data) throws {
     let set = try parseAnswer(answer)
     // The answer has taken longer than the user.
-    if state.user == .signedOut { listener?.log("renewed: nobody is signed in") } else { adopt(set, state.gen) }
+    if state.user == .signedOut || state.user == .optedOut { listener?.log("renewed: nobody is signed in") } else { adopt(set, state.gen) }
   }
 
   /// The user has signed out in the app.

@@ -36,7 +36,7 @@ export interface TesseraHostOptions {
   /**
    * With `owner: 'app'`: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server for
    * the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`. Called again at the next start of the app
-   * and at each `resume` until you have done so.
+   * and at each `resume` until you have done so. If another user has signed in meanwhile, drop the set.
    */
   readonly onNeedsTokens?: (() => void) | undefined;
   /** A line for a debug log: a message without its body, or a failure. It contains no token and no key. */
@@ -60,7 +60,7 @@ export interface TesseraHost {
    * @throws {TokenError} `invalid_token_set` for anything else. Then nothing has changed.
    */
   signedIn(answer: unknown): void;
-  /** As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` it changes nothing. */
+  /** As `signedIn`, with a newer set of the same user, whom the app has not signed in again. After `signedOut` or an opt-out it changes nothing. */
   renewed(answer: unknown): void;
   /** The user has signed out in the app. */
   signedOut(): void;
@@ -269,7 +269,7 @@ export async function createTesseraHost(options: TesseraHostOptions): Promise<Te
   const adoptAnswer = (given: unknown, raise: number) => {
     const parsed = parseAnswer(given);
     // The answer has taken longer than the user.
-    if (raise === 0 && state.user === 'signedOut') onLog?.('renewed: nobody is signed in');
+    if (raise === 0 && ['signedOut', 'optedOut'].includes(state.user)) onLog?.('renewed: nobody is signed in');
     else adopt(parsed === 'optout' ? undefined : parsed, state.gen + raise);
   };
   /** A user is signed in, and the app has no set of that user. */

@@ -45,12 +45,12 @@ const CONSENT_MS = 10_000;
 /** Something has been said about this tag. */
 let hasWarned = false;
 
-/** A session of this page has `provide`. */
-let hasProvide = false;
+/** A session of this page has `provide`, or leaves its tokens to an app or a server. */
+let isSupplied = false;
 
 /** Note the options of a session. */
-export function noteSession({ provide }: SessionOptions): void {
-  hasProvide ||= !!provide;
+export function noteSession({ provide, refresh }: SessionOptions): void {
+  isSupplied ||= !!provide || refresh === 'off';
 }
 
 function say(text: string): void {
@@ -117,12 +117,12 @@ export function checkPage(tag: HTMLScriptElement | undefined, session: () => Ses
       say(
         'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
-    else if (!hasProvide && open.state.phase === 'empty' && open.state.next?.reason === 'host')
+    else if (!isSupplied && open.state.phase === 'empty' && open.state.next?.reason === 'host')
       say(`there is no token set, and no ${baseUrl ? 'data-provide' : 'option provide'}: add it, or call setTokens`);
     else if (open.state.waitingFor === 'consent')
       setTimeout(() => {
         if (open.state.waitingFor === 'consent')
-          say('the consent gate has not answered for 10 s: until it does, there is no token, and none is requested');
+          say('the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token');
       }, CONSENT_MS);
   };
   if (document.readyState === 'complete') setTimeout(check);

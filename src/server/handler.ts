@@ -147,8 +147,8 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * const tokens = tokenHandler({ client, user: async (request) => (await sessionOf(request))?.emailOfUser ?? null });
  * app.post('/tessera/tokens', (c) => tokens(c.req.raw));
  * @example
- * // Express, with `getRequestListener` of @hono/node-server, which converts Node's request to a Request.
- * app.use('/tessera/tokens', (req, res) => getRequestListener((request) => tokens(request, req.user))(req, res));
+ * // Express, with `toNodeListener` of `tessera-id/server/node`.
+ * app.use('/tessera/tokens', (req, res) => toNodeListener((request) => tokens(request, req.user))(req, res));
  */
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,

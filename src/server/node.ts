@@ -9,8 +9,8 @@ import { getRequestListener } from '@hono/node-server';
 
 /**
  * Convert a handler, such as that of `tokenHandler`, to a listener for `node:http`, Express, NestJS, Fastify or Koa. It reads the body
- * itself, so call it before anything that parses bodies. A handler that throws is answered with 500. No global of the process is
- * changed.
+ * itself, so call it before anything that parses bodies. What a handler throws goes to `console.error`, and the answer is 500. No global
+ * of the process is changed.
  *
  * @param handler  a function from `Request` to `Response`.
  * @returns        a function of `(request, response)`; it resolves when the response has been sent.
@@ -19,6 +19,15 @@ import { getRequestListener } from '@hono/node-server';
 export function toNodeListener(
   handler: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const answer = async (request: Request): Promise<Response> => {
+    try {
+      // The package's own Request is not one to the platform: `new Request(request)` throws.
+      return await handler(new Request(request.url, request));
+    } catch (error) {
+      console.error(error);
+      return new Response(null, { status: 500 });
+    }
+  };
   // The name counts for requests without a Host header, which HTTP/1.0 permits.
-  return getRequestListener((request) => handler(request), { hostname: 'localhost', overrideGlobalObjects: false });
+  return getRequestListener(answer, { hostname: 'localhost', overrideGlobalObjects: false });
 }

@@ -49,7 +49,10 @@ export function createSession(options: SessionOptions): Session {
 
   /** Run a public method; its promise may be ignored. */
   const run = <T>(method: () => Promise<T>): Promise<T> =>
-    ignoreFailure(() => (core.isClosed ? Promise.reject<T>(noToken(core)) : method()))!;
+    ignoreFailure(async () => {
+      if (core.isClosed) throw noToken(core);
+      return method();
+    })!;
   const session: Session = {
     ready,
     get advertisingToken() {

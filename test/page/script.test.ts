@@ -553,7 +553,7 @@ describe('the development build warns about a tag', () => {
     expect(warn).not.toHaveBeenCalled();
     await advance(2_000);
     expect(warn).toHaveBeenCalledExactlyOnceWith(
-      '[tessera] script tag: the consent gate has not answered for 10 s: until it does, there is no token, and none is requested',
+      '[tessera] script tag: the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token',
     );
   });
 

@@ -131,7 +131,10 @@ async function openOutput(file: string, out: string, table: Table, isResumed: bo
   for (const path of [out, partialOf(out)]) await checkPrivateFile('--out', path, file === '-' ? undefined : file);
   const start = isResumed ? await unwrittenRows(partialOf(out), table) : { bytes: 0, count: 0, rows: table.rows };
   const continuesAt = isResumed ? start.bytes : undefined;
-  return { output: await createPrivateFile('--out', out, { isReplacedAtEnd: true, continuesAt }), ...start };
+  return {
+    output: await createPrivateFile('--out', out, { isReplacedAtEnd: true, isContinuable: true, continuesAt }),
+    ...start,
+  };
 }
 
 /** Map a file to another. */

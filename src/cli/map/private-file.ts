@@ -59,7 +59,25 @@ export async function checkPrivateFile(flag: string, path: string, source?: stri
 
 interface FileOptions {
   readonly isReplacedAtEnd?: boolean | undefined;
+  readonly isContinuable?: boolean | undefined;
   readonly continuesAt?: number | undefined;
+}
+
+/** Replaces a file by a copy of its first bytes, and opens that. */
+async function openCopy(path: string, bytes: number): Promise<FileHandle> {
+  const copy = `${path}.${process.pid}`;
+  let handle: FileHandle | undefined;
+  try {
+    await copyFile(path, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    handle = await open(copy, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    await handle.truncate(bytes);
+    await rename(copy, path);
+    return handle;
+  } catch (error) {
+    await handle?.close();
+    await rm(copy, { force: true });
+    throw error;
+  }
 }
 
 /** Opens a new file, one to continue, or the device of that name. `target` is the name of the file while it is being written. */
@@ -78,13 +96,7 @@ async function openNew(
   const target = isReplacedAtEnd ? partialOf(path) : path;
   if (continuesAt !== undefined) {
     // A run that still writes to the earlier file finds at its end that another has replaced it.
-    const copy = `${target}.new`;
-    await rm(copy, { force: true });
-    await copyFile(target, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    const handle = await open(copy, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
-    await handle.truncate(continuesAt);
-    await rename(copy, target);
-    return { handle, target };
+    return { handle: await openCopy(target, continuesAt), target };
   }
   // The mode applies only to new files, and another process may have the old file open.
   await rm(target, { force: true });
@@ -97,11 +109,12 @@ async function openNew(
  * @param flag  the option that specifies the file, for messages.
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
  *   name is always complete. Default: false, for a file that is useful from its first row on.
+ * @param isContinuable  a later run can continue the partial file: it is kept if its end cannot be written.
  * @param continuesAt  keep this many bytes of the partial file of an earlier run. Default: start with an empty file.
  * @throws {RangeError} if it cannot be created.
  */
 export async function createPrivateFile(flag: string, path: string, options: FileOptions = {}): Promise<PrivateFile> {
-  const { isReplacedAtEnd = false } = options;
+  const { isReplacedAtEnd = false, isContinuable = false } = options;
   const { handle, target } = await openNew(path, options).catch((error) => {
     throw unwritable(path, error, flag);
   });
@@ -131,8 +144,8 @@ export async function createPrivateFile(flag: string, path: string, options: Fil
           () => undefined,
           (error: unknown) => ({ error }),
         );
-        // If the disk is full, the first rows are useful only in a file that is useful from its first row on.
-        const isKept = keep === 'partial' || (keep && !(unwritten && isReplacedAtEnd));
+        // If the disk is full, the first rows are useful only if they can be continued, or in a file that is useful from its first row on.
+        const isKept = keep === 'partial' || (keep && !(unwritten && isReplacedAtEnd && !isContinuable));
         // By now, another file may have this name.
         const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);
         const isOurs = ours.isFile() && ours.ino === current?.ino;

@@ -56,7 +56,7 @@ function startNext(socket: Socket, { requests, onIdle }: SocketState, ended: Rec
   if (requests.length === 0) onIdle?.();
 }
 
-/** Pass a server's requests on to its listener in their order, {@link MAX_PIPELINED} of a connection at a time. */
+/** Pass a server's requests on to its listener, {@link MAX_PIPELINED} of a connection at a time. */
 function passOnInTurns(server: Server, stateOf: (socket: Socket) => SocketState | undefined): void {
   const [answer] = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');

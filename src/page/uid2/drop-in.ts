@@ -107,14 +107,13 @@ function announce(dropIn: DropIn, state: Started): void {
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;
-  const identity = identityOf(dropIn);
   const status = isInvalid ? 'invalid' : statusBetween(state.isLoggedOut ? undefined : before, now);
   // Before the callbacks, one of which may call `disconnect`.
   if (now.token) state.isLoggedOut = false;
   // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
-  // A callback may call `abort`.
-  for (const event of events) if (isStarted(dropIn.state)) callbacks.emit(event, identity);
+  // A callback may call `abort`, or supply another identity.
+  for (const event of events) if (dropIn.reported) callbacks.emit(event, identityOf(dropIn));
 }
 
 /** The session or the options may have changed: update the places and emit events. */

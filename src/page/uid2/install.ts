@@ -54,7 +54,7 @@ function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void 
   const { reported, callbacks } = dropIn;
   update(dropIn);
   // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
-  if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (reported && dropIn.reported) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
 }
 
