@@ -338,7 +338,9 @@ describe('tessera demo of the package', () => {
     expect(await page.innerText('#clients')).toMatch(
       /Running here: Tessera\.[\s\S]*npm run demo[\s\S]*npx tessera-id demo/,
     );
-    expect(await page.textContent('#counts')).toMatch(/^Tessera: without a valid token\d+ sTessera: refreshes sent\d+$/);
+    expect(await page.textContent('#counts')).toMatch(
+      /^Tessera: without a valid token\d+ sTessera: refreshes sent\d+$/,
+    );
   });
 
   test('/advertiser, which needs PGlite, names the package to install, and shows no counts', async () => {
