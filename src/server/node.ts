@@ -20,6 +20,8 @@ export function toNodeListener(
   handler: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const answer = async (request: Request): Promise<Response> => {
+    // The platform's Request refuses these.
+    if (/^(CONNECT|TRACE|TRACK)$/.test(request.method)) return new Response(null, { status: 405 });
     try {
       // The package's own Request is not one to the platform: `new Request(request)` throws.
       return await handler(new Request(request.url, request));

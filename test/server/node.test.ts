@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
 import { toNodeListener } from '../../src/server/node.ts';
 import { opened, optionsFor, SET, scriptedService } from './scripted-service.ts';
@@ -37,7 +37,8 @@ test('a page gets its set through it: method, address, headers and status are th
 test('the handler gets a Request with its body, and may answer later', async () => {
   const { url } = await serve(
     toNodeListener(async (given) => {
-      const body = await given.text();
+      // As libraries that wrap a handler do.
+      const body = await new Request(given, { headers: {} }).text();
       return new Response(`${given instanceof Request} ${new URL(given.url).search} ${body}`, { status: 201 });
     }),
   );
@@ -46,7 +47,9 @@ test('the handler gets a Request with its body, and may answer later', async () 
   expect(await answer.text()).toBe('true ?b=c a body');
 });
 
-test('a handler that throws is answered with 500, and a request without a Host header is answered', async () => {
+test('a handler that throws is answered with 500 and reported, and a request without a Host header is answered', async () => {
+  const report = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => report.mockRestore());
   const { url, port } = await serve(
     toNodeListener((given) => {
       if (given.method === 'POST') throw new Error('failed');
@@ -54,6 +57,7 @@ test('a handler that throws is answered with 500, and a request without a Host h
     }),
   );
   expect((await fetch(url, { method: 'POST' })).status).toBe(500);
+  expect(report.mock.calls).toEqual([[new Error('failed')]]);
   const socket = connect(port, '127.0.0.1', () => socket.write('GET /health HTTP/1.0\r\n\r\n'));
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 200[\s\S]*http:\/\/localhost\/health$/);
 });
