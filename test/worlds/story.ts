@@ -138,8 +138,9 @@ const outage: Step = async (story) => {
         expect(new Set(found)).toEqual(new Set(['http_status']));
         expect(found.length, 'errors in all tabs').toBeLessThanOrEqual(1 + retries());
       }
-      story.site.service = undefined;
+      // Before the service is back: the page may ask it at any time.
       for (const tab of tabs) await tab.evaluate(`seen.onlyOf('cat')`);
+      story.site.service = undefined;
       // The page is online again: it need not wait for its pause.
       await one.evaluate(`dispatchEvent(new Event('online'))`);
       for (const tab of tabs) await holds(story, tab, 'cat');

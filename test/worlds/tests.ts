@@ -54,7 +54,8 @@ export const testWorlds = (
     for (const world of ordered) {
       const { builds = [build], engines = [name], isAlone } = world;
       if (!includes(world) || !builds.includes(build) || !engines.includes(name)) continue;
-      const how = isAlone ? test : test.concurrent;
+      // Whole browsers take several times as long for several worlds at once.
+      const how = isAlone || name !== 'shell' ? test : test.concurrent;
       how(
         world.name,
         async ({ onTestFinished }) => {
