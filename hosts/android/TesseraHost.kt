@@ -45,7 +45,7 @@ interface TesseraListener {
   /**
    * With [Owner.APP]: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server for the
    * user who is signed in there, and pass it to [TesseraHost.renewed]; if nobody is, call [TesseraHost.signedOut]. Called again at the
-   * next start of the app and at each [TesseraHost.resume] until you have done so.
+   * next start of the app and at each [TesseraHost.resume] until you have done so. If another user has signed in meanwhile, drop the set.
    */
   fun onNeedsTokens()
 

@@ -29,7 +29,7 @@ public protocol TesseraListener: AnyObject {
   func tokenChanged(_ advertisingToken: String?)
   /// With `TesseraOwner.app`: a user is signed in and there is no set, or the service no longer accepts it. Request one from your server
   /// for the user who is signed in there, and pass it to `renewed`; if nobody is, call `signedOut`. Called again at the next start of the
-  /// app and at each `resume` until you have done so.
+  /// app and at each `resume` until you have done so. If another user has signed in meanwhile, drop the set.
   func needsTokens()
   /// A line for a debug log: a message without its body, or a failure. It contains no token and no key.
   func log(_ line: String)

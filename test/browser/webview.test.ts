@@ -57,6 +57,15 @@ const agree = async (app: Page, frame: Frame): Promise<string> => {
 const shows = (page: Page | Frame, id: string, text: string) =>
   expect.poll(() => page.textContent(`#${id}`), WAIT).toBe(text);
 
+/** Sign in in the app; both sides get the token and, after a second, the refreshed one. */
+const signInAndRefresh = async (app: Page, frame: Frame, asked: readonly string[]) => {
+  await app.click('#sign-in');
+  await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
+  const first = await agree(app, frame);
+  await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
+  expect(asked).toContain('/v2/token/refresh');
+};
+
 test.each(['0', '2000'])(
   'the app owns (bridge after %s ms): the page adopts, and its logout reaches the app',
   async (bridge) => {
@@ -78,11 +87,7 @@ test.each(['0', '2000'])(
 test('the page owns: the app supplies a login, and receives the refreshes', async () => {
   const { app, frame, asked } = await openApp('page');
   await shows(frame, 'host', 'The app has responded.');
-  await app.click('#sign-in');
-  await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
-  const first = await agree(app, frame);
-  await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
-  expect(asked).toContain('/v2/token/refresh');
+  await signInAndRefresh(app, frame, asked);
 });
 
 test.skipIf(missing).each(['host', 'page'] as const)(
@@ -95,12 +100,7 @@ test.skipIf(missing).each(['host', 'page'] as const)(
       'The server has Java: the app is hosts/android/TesseraHost.kt, compiled and run on a JVM.',
     );
     await shows(frame, 'host', 'The app has responded.');
-    await app.click('#sign-in');
-    await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
-    const first = await agree(app, frame);
-    // The set is due after a second.
-    await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
-    expect(asked).toContain('/v2/token/refresh');
+    await signInAndRefresh(app, frame, asked);
     await expect.poll(() => app.textContent('#log'), WAIT).toContain('app: evt set, gen 1');
     expect((await app.textContent('#log'))!.includes('refresh: success')).toBe(owner === 'host');
     await frame.click('#sign-out');
