@@ -74,14 +74,16 @@ export async function claimNeeded(
 ): Promise<Needed> {
   if (claim.kind === 'postgres' && !(await lockBatch(queries, keys)))
     return { missing: [], rows: [], claimedElsewhere: keys };
+  // Before the look-up, which then sees what the claims that had these keys before have written.
+  const free = claim.take(keys);
   const paramsOf = (some: readonly Key[]) => [some.map(({ hash }) => hash), dueAt, answeredBefore, version === 3];
   const stored = await queries.query<Key & { isNeeded: boolean }>(
     `SELECT m.type, m.hash, ${IS_NEEDED} IS TRUE AS "isNeeded" ${GIVEN}`,
-    paramsOf(keys),
+    paramsOf(free),
   );
   const isNeeded = new Map(stored.map((row) => [textOf(row), row.isNeeded]));
-  const missing = stored.length === 0 ? keys : keys.filter((key) => !isNeeded.has(textOf(key)));
-  const stale = stored.length === 0 ? [] : keys.filter((key) => isNeeded.get(textOf(key)));
+  const missing = stored.length === 0 ? free : free.filter((key) => !isNeeded.has(textOf(key)));
+  const stale = stored.length === 0 ? [] : free.filter((key) => isNeeded.get(textOf(key)));
   // The condition is repeated: a row may have changed before it was locked.
   const locked =
     stale.length === 0
@@ -91,10 +93,12 @@ export async function claimNeeded(
           paramsOf(stale),
         );
   const rowOf = new Map(locked.map((row) => [textOf(row), row]));
-  const rows = claim.take(stale.flatMap((key) => rowOf.get(textOf(key)) ?? []));
-  const free = claim.take(missing);
-  const wanted = [...stale, ...missing];
-  if (wanted.length === rows.length + free.length) return { missing, rows, claimedElsewhere: [] };
-  const claimed = new Set([...rows, ...free].map(textOf));
-  return { missing: free, rows, claimedElsewhere: wanted.filter((key) => !claimed.has(textOf(key))) };
+  const rows = stale.flatMap((key) => rowOf.get(textOf(key)) ?? []);
+  if (free.length === keys.length && rows.length === stale.length) return { missing, rows, claimedElsewhere: [] };
+  const kept = new Set(free);
+  const claimedElsewhere = [
+    ...stale.filter((key) => !rowOf.has(textOf(key))),
+    ...keys.filter((key) => !kept.has(key)),
+  ];
+  return { missing, rows, claimedElsewhere };
 }

@@ -175,6 +175,14 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.map(source)).toEqual({ read: 36, kept: 1, mapped: 35, optedOut: 0, invalid: 0 });
   });
 
+  test('count and request a person once who is in two batches in flight', async () => {
+    const { mappings, service } = await fixture(kind);
+    const source = [...people(5_000), ...people(10), ...people(4_990, 5_000)];
+    expect(await mappings.map(source)).toEqual({ read: 10_000, kept: 10, mapped: 9_990, optedOut: 0, invalid: 0 });
+    expect(await mappings.counts()).toMatchObject({ mapped: 9_990 });
+    expect(maxRequests(service.asked)).toBe(1);
+  });
+
   test('map nothing for an empty source', async () => {
     const { mappings, service } = await fixture(kind);
     expect(await mappings.map([])).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
