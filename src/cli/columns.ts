@@ -60,18 +60,20 @@ function findByName(first: readonly string[], name: string): number {
 export interface FirstRows {
   /** Undefined for an empty file. */
   readonly first: readonly string[] | undefined;
-  readonly second: readonly string[] | undefined;
+  /** Rows after the first one. */
+  readonly next: readonly (readonly string[])[];
   /** Whether a field, without surrounding white space, is a valid value of the column. */
   isValue(field: string): boolean;
 }
 
 /** Tell whether the first row contains the names of the columns, if the name of the chosen column is not a known one. */
-function looksLikeNames({ first = [], second = [], isValue }: FirstRows, index: number): boolean {
+function looksLikeNames({ first = [], next, isValue }: FirstRows, index: number): boolean {
+  const values = next.map((fields) => fields[index]?.trim() ?? '');
   return (
     first.length > 1 &&
     first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
     !isValue(first[index]!.trim()) &&
-    isValue(second[index]?.trim() ?? '')
+    isValue(values.find((value) => value !== '') ?? '')
   );
 }
 

@@ -190,13 +190,13 @@ async function* rowsOf(input: Input, format: { delimiter?: string }): AsyncGener
 export interface OpenRows {
   /** The first row, which may be a header; undefined for an empty input. */
   readonly first: Row | undefined;
-  /** The row after it. */
-  readonly second: Row | undefined;
-  /** Number of rows that were read to find the two. */
+  /** The rows after it that have been read so far: at least one, if the input has one. */
+  readonly next: readonly Row[];
+  /** Number of rows that have been read. */
   readonly seen: number;
   /** Separates the fields. */
   readonly delimiter: string;
-  /** All rows, including the first two. Can be read once. */
+  /** All rows, including those. Can be read once. */
   readonly rows: AsyncIterable<readonly Row[]>;
 }
 
@@ -226,7 +226,7 @@ export async function openRows(
     if (value) seen.push(...kept(value));
     if (done || whole().length > 1 || seen.length > MAX_SKIPPED) break;
   }
-  const [first, second] = whole();
+  const [first, ...next] = whole();
   const { length } = seen;
   async function* all(): AsyncGenerator<readonly Row[], void, undefined> {
     try {
@@ -237,7 +237,7 @@ export async function openRows(
       await rows.return();
     }
   }
-  return { first, second, seen: length, delimiter: format.delimiter ?? ',', rows: all() };
+  return { first, next, seen: length, delimiter: format.delimiter ?? ',', rows: all() };
 }
 
 /** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */

@@ -21,9 +21,13 @@ async function* rawIdsIn(
   { column, delimiter }: RowOptions,
   io: Io,
 ): AsyncGenerator<string, void, undefined> {
-  const { first, second, seen, rows } = await openRows(input, delimiter);
+  const { first, next, seen, rows } = await openRows(input, delimiter);
   const isValue = (field: string): boolean => RAW_ID.test(field);
-  const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
+  const { index, header } = columnOf(
+    { first: first?.fields, next: next.map(({ fields }) => fields), isValue },
+    column,
+    NAMES,
+  );
   const fault = noRowsFault(input.name, seen, header);
   if (fault) io.err(`warning: ${fault}`);
   for await (const some of rows)

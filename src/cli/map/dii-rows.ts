@@ -121,17 +121,21 @@ export async function openDiiColumn(
   { column, delimiter: givenDelimiter, type: given }: DiiRowOptions,
   keepsEmpty = false,
 ): Promise<DiiColumn> {
-  const { first: top, second, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty });
+  const { first: top, next, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty });
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
-  const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
+  const { index, header } = columnOf(
+    { first: top?.fields, next: next.map(({ fields }) => fields), isValue },
+    column,
+    known,
+  );
   const fault = noRowsFault(input.name, seen, header);
   const name = header?.[index] ?? '';
   const type = typeNamed(name);
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
   // A first line without DII may contain a column name that is not known.
-  const firstData = header || !isValue(valueIn(top)) ? second : top;
+  const firstData = header || !isValue(valueIn(top)) ? next.find((row) => valueIn(row) !== '') : top;
   const isFirstHash = parseHash(valueIn(firstData)) !== undefined;
   if (!given && !type && isFirstHash) throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
   const areHashes = isFirstHash || /hash|sha256/.test(normalizeName(name));
