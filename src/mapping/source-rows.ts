@@ -95,10 +95,10 @@ export async function claimNeeded(
   const rowOf = new Map(locked.map((row) => [textOf(row), row]));
   const rows = stale.flatMap((key) => rowOf.get(textOf(key)) ?? []);
   if (free.length === keys.length && rows.length === stale.length) return { missing, rows, claimedElsewhere: [] };
-  const kept = new Set(free);
+  const taken = new Set(free);
   const claimedElsewhere = [
     ...stale.filter((key) => !rowOf.has(textOf(key))),
-    ...keys.filter((key) => !kept.has(key)),
+    ...keys.filter((key) => !taken.has(key)),
   ];
   return { missing, rows, claimedElsewhere };
 }

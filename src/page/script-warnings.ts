@@ -39,19 +39,8 @@ function attributes() {
 const FOREIGN =
   /^(cfasync|rocket|nscript|nimg|no-|minify|wp-|pagespeed|turbo|turbolinks|pjax|astro|n-head|hid|vmid|rh$|react|v-|svelte|href|precedence|vite|cookie|category|categories|consent-|ot-|optanon|cmp-|usercentrics|uc-|borlabs|src$|type$|service$|purposes$|test|cy$|qa$|gtm|ga-)/;
 
-/** How long a consent gate may take, ms. */
-const CONSENT_MS = 10_000;
-
 /** Something has been said about this tag. */
 let hasWarned = false;
-
-/** A session of this page has `provide`, or leaves its tokens to an app or a server. */
-let isSupplied = false;
-
-/** Note the options of a session. */
-export function noteSession({ provide, refresh }: SessionOptions): void {
-  isSupplied ||= !!provide || refresh === 'off';
-}
 
 function say(text: string): void {
   hasWarned = true;
@@ -103,27 +92,16 @@ export function warnOfNoQueue(before: unknown): void {
 }
 
 /**
- * Warn, once the page has loaded, that it has no session (a tag manager may have removed the attributes), that nothing will ask for
- * a token set, or that a consent gate does not answer. Says nothing if another warning has named a reason.
+ * Warn, once the page has loaded, that it has no session: a tag manager may have removed the attributes. Says nothing if another
+ * warning has named a reason.
  */
 export function checkPage(tag: HTMLScriptElement | undefined, session: () => Session | undefined): void {
   if (!tag) return;
-  const check = async () => {
-    const open = session();
-    await open?.ready;
-    if (hasWarned) return;
-    const { baseUrl } = tag.dataset;
-    if (!open)
+  const check = () => {
+    if (!hasWarned && !session())
       say(
         'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes',
       );
-    else if (!isSupplied && open.state.phase === 'empty' && open.state.next?.reason === 'host')
-      say(`there is no token set, and no ${baseUrl ? 'data-provide' : 'option provide'}: add it, or call setTokens`);
-    else if (open.state.waitingFor === 'consent')
-      setTimeout(() => {
-        if (open.state.waitingFor === 'consent')
-          say('the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token');
-      }, CONSENT_MS);
   };
   if (document.readyState === 'complete') setTimeout(check);
   else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));

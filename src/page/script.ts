@@ -24,14 +24,7 @@ import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { dataOf, ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
-import {
-  checkPage,
-  checkTag,
-  noteSession,
-  warnOfNoQueue,
-  warnOfNoSession,
-  warnOfSecondTag,
-} from './script-warnings.ts';
+import { checkPage, checkTag, warnOfNoQueue, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
 /**
  * Ask the publisher's server: POST, same-origin credentials, no body. The session reads the status of the response: 204 means that
@@ -87,7 +80,6 @@ function createTessera(): Tessera {
     session: undefined,
     createSession: (options) => {
       const session = createSession(options);
-      if (isDevelopment) noteSession(options);
       if (!tessera.session) {
         tessera.session = session;
         repeatEvents(session);

@@ -82,7 +82,7 @@ export function createSession(options: SessionOptions): Session {
       close(core);
     },
   };
-  return explain ? explain.session(session, (listener) => events.on('failure', listener)) : session;
+  return explain ? explain.session(session, settings, (listener) => events.on('failure', listener)) : session;
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */

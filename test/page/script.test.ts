@@ -511,7 +511,6 @@ describe('the development build warns about a tag', () => {
 
   const none =
     'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
-  const unasked = 'there is no token set, and no data-provide: add it, or call setTokens';
   test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, string[]]>([
     ['no attribute, on a page without a session', {}, () => {}, [none]],
     ['an attribute of another tool, on a page without a session', { 'data-cfasync': '' }, () => {}, [none]],
@@ -521,16 +520,7 @@ describe('the development build warns about a tag', () => {
       (t) => t.createSession({ baseUrl: BASE_URL, name, provide: async () => null }),
       [],
     ],
-    [
-      'no attribute, on a page that creates a session in code, without provide',
-      {},
-      (t) => t.createSession({ baseUrl: BASE_URL, name }),
-      ['there is no token set, and no option provide: add it, or call setTokens'],
-    ],
     ['data-debug alone', { 'data-debug': '' }, () => {}, ['data-debug has no effect without data-base-url']],
-    ['no data-provide', SITE, () => {}, [unasked]],
-    ['no data-provide, on a page that calls setTokens', SITE, (t) => t.session!.setTokens(success(1)), []],
-    ['data-provide, if nobody is signed in', { ...SITE, 'data-provide': '/token' }, () => {}, []],
     [
       'a misspelt data-provide',
       { ...SITE, 'data-provde': '/token' },
@@ -545,15 +535,34 @@ describe('the development build warns about a tag', () => {
     expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] script tag: ${text}`));
   });
 
-  test('on a page whose consent gate has not answered for 10 s', async () => {
+  const unsupplied =
+    'there is no token set, and no option provide (data-provide): add it, or call setTokens after sign-in';
+  const unanswered =
+    'the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token';
+  test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, said: [text: string, code: string][]]>([
+    ['no token set and no data-provide', SITE, () => {}, [[unsupplied, 'no_token']]],
+    ['no data-provide, but a call of setTokens', SITE, (t) => t.session!.setTokens(success(1)), []],
+    ['data-provide, where nobody is signed in', { ...SITE, 'data-provide': '/token' }, () => {}, []],
+    ['tokens from an app', {}, (t) => t.createSession({ baseUrl: BASE_URL, name, refresh: 'off' }), []],
+    [
+      'a consent gate without an answer',
+      {},
+      (t) =>
+        t.createSession({ baseUrl: BASE_URL, name, provide: async () => null, consent: () => new Promise(() => {}) }),
+      [[unanswered, 'no_consent']],
+    ],
+    ['a closed session', {}, (t) => t.createSession({ baseUrl: BASE_URL, name }).close(), []],
+  ])('whose session waits for the page: %s', async (_, attributes, use, said) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    const tessera = await load();
-    tessera.createSession({ baseUrl: BASE_URL, name, provide: async () => null, consent: () => new Promise(() => {}) });
+    network(() => new Response(null, { status: 204 }));
+    use(await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) }));
     await advance(9_000);
     expect(warn).not.toHaveBeenCalled();
-    await advance(2_000);
-    expect(warn).toHaveBeenCalledExactlyOnceWith(
-      '[tessera] script tag: the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token',
+    await advance(20_000);
+    expect(warn.mock.calls).toEqual(
+      said.map(([text, code]) => [
+        `[tessera] ${text} (https://github.com/tessera-id/tessera/blob/main/docs/errors.md#${code})`,
+      ]),
     );
   });
 

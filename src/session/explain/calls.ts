@@ -3,9 +3,9 @@
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot, type TokenError } from '../../token/errors.ts';
 import type { EventName } from '../rules/session-events.ts';
-import type { Session } from '../types.ts';
+import type { Session, Settings } from '../types.ts';
 import { nearest } from './nearest.ts';
-import { checkLabel, watchFailures } from './warnings.ts';
+import { checkLabel, watchFailures, watchWaiting } from './warnings.ts';
 
 /** Every event: those of the types, and those that `on` spells out. */
 const EVENTS = Object.keys({
@@ -43,15 +43,20 @@ function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
 }
 
 /**
- * Make the methods of a session check their arguments, and warn about its failures. Returns the same session.
+ * Make the methods of a session check their arguments, and warn about its failures and if it waits. Returns the same session.
  *
  * @param onFailure  listens to every failure of the session.
  */
-export function checkArguments(session: Session, onFailure: (listener: (error: TokenError) => void) => void): Session {
+export function checkArguments(
+  session: Session,
+  settings: Settings,
+  onFailure: (listener: (error: TokenError) => void) => void,
+): Session {
+  const stopWatching = watchWaiting(session, settings);
   const failures = watchFailures();
   onFailure(failures.warn);
-  const { getToken, setTokens, clear, signIn, on, subscribe } = session;
-  const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe'> = {
+  const { getToken, setTokens, clear, signIn, on, subscribe, close } = session;
+  const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe' | 'close'> = {
     getToken(options) {
       checkCallOptions('getToken', options);
       throwIf(timeoutFault(options?.timeoutMs));
@@ -82,6 +87,10 @@ export function checkArguments(session: Session, onFailure: (listener: (error: T
     subscribe(listener) {
       throwIf(typeFault('subscribe: listener', 'function', listener));
       return subscribe(listener);
+    },
+    close() {
+      stopWatching();
+      close();
     },
   };
   return Object.assign(session, checked);

@@ -1,7 +1,7 @@
 /** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
 
 import type { TokenError } from '../../token/errors.ts';
-import type { Settings } from '../types.ts';
+import type { Session, Settings } from '../types.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
@@ -41,6 +41,42 @@ export function watchFailures() {
     },
   };
   return failures;
+}
+
+/** How long a session may wait for the page before that is said, ms. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Warn once about a session that waits for the page: for the answer of its consent gate, or for a token set that nothing supplies.
+ * Returns a function that stops watching.
+ */
+export function watchWaiting(session: Session, { provide, refresh, store }: Settings): () => void {
+  const reason = () => {
+    const { phase, next, waitingFor } = session.state;
+    if (waitingFor === 'consent') return 'no_consent';
+    const isEmpty = phase === 'empty' && next?.reason === 'host';
+    return isEmpty && !provide && refresh !== 'off' ? 'no_token' : undefined;
+  };
+  const said = {
+    no_consent: 'the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token',
+    no_token: 'there is no token set, and no option provide (data-provide): add it, or call setTokens after sign-in',
+  };
+  let isWatching = true;
+  let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined;
+  session.ready.then(() => {
+    // A session with a store of its own belongs to a test, or to the drop-in, which has no `provide`.
+    if (store || !isWatching || !reason()) return;
+    timer = setTimeout(() => {
+      const code = reason();
+      if (code) warn(said[code], code);
+    }, PATIENCE_MS);
+    // A server must be able to end.
+    timer.unref?.();
+  });
+  return () => {
+    isWatching = false;
+    clearTimeout(timer);
+  };
 }
 
 /** Warn about the label of a user that names a person. */
