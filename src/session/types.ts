@@ -81,8 +81,8 @@ export interface SessionOptions {
   allowInsecure?: boolean | undefined;
 }
 
-/** The options, with every default filled in. */
-export interface Settings extends SessionOptions {
+/** The options, with every default filled in; those of `retry` are members too. */
+export interface Settings extends SessionOptions, Required<NonNullable<SessionOptions['retry']>> {
   name: string;
   timeoutMs: number;
   firstMs: number;
