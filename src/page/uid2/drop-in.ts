@@ -23,8 +23,17 @@ import {
   withNewest,
 } from './precedence.ts';
 import { createRecords } from './records.ts';
-import { type DropIn, identityOf, isStarted, knownNow, readCandidates, type Started, type State } from './state.ts';
-import { eventsBetween, isAvailable, statusBetween } from './status.ts';
+import {
+  type DropIn,
+  identityOf,
+  isRefreshing,
+  isStarted,
+  knownNow,
+  readCandidates,
+  type Started,
+  type State,
+} from './state.ts';
+import { eventsBetween, needsLogin, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
 import { warnOfForeignCookie, watchCookie } from './warnings.ts';
 
@@ -99,17 +108,17 @@ export function followPlaces(dropIn: DropIn): boolean {
 /** Emit what has changed since the last time. */
 function announce(dropIn: DropIn, state: Started): void {
   const { reported: before, callbacks } = dropIn;
-  const { isInvalid, session } = state;
+  const { isInvalid } = state;
   const now = knownNow(dropIn);
-  // The token has expired while a refresh is in progress, of any tab: its result follows.
-  const isRefreshing = ['in_progress', 'other_tab'].includes(`${session.state.next?.reason}`);
-  if (before?.token && !isInvalid && now.condition === 'expired' && isRefreshing) return;
+  // The reported token has expired during its refresh, whose result follows.
+  const isReported = before && before.token === now.set?.advertisingToken;
+  if (isReported && !isInvalid && now.condition === 'expired' && isRefreshing(state)) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;
   const status = isInvalid ? 'invalid' : statusBetween(state.isLoggedOut ? undefined : before, now);
   // Before the callbacks, one of which may call `disconnect`.
-  if (now.token) state.isLoggedOut = false;
+  if (now.condition !== 'empty') state.isLoggedOut = false;
   // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
   // A callback may call `abort`, or supply another identity.
@@ -120,7 +129,7 @@ function announce(dropIn: DropIn, state: Started): void {
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || followPlaces(dropIn)) return;
-  const candidate = candidateOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
+  const candidate = candidateOfRecord(state.records.view(), needsLogin(knownNow(dropIn)));
   state.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
   // What can be erased was: if it is there again, a server has set it again.

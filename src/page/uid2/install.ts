@@ -8,7 +8,7 @@ import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
 import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
-import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
+import { type DropIn, identityOf, isRefreshing, isStarted, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
@@ -117,8 +117,11 @@ function createMethods(dropIn: DropIn): Uid2 {
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
     isLoginRequired: () => needsLogin(lookAt(dropIn)),
-    // As in the UID2 SDK, undefined before `init`, unless an identity is stored.
-    isIdentityAvailable: () => !needsLogin(lookAt(dropIn)) || hasOptedOut(),
+    // As in the UID2 SDK, undefined before `init`, unless a valid identity or an opt-out is stored.
+    isIdentityAvailable: () => {
+      const known = lookAt(dropIn);
+      return (known.condition === 'expired' ? isRefreshing(dropIn.state) : !needsLogin(known)) || hasOptedOut();
+    },
     hasOptedOut,
     isInitComplete: () => !!dropIn.reported,
     disconnect: () => disconnect(dropIn),

@@ -7,9 +7,8 @@
  */
 
 import { loggedOut, optedOut, setByHost } from '../../session/rules/host-changes.ts';
-import { applied, CLOCK_TOLERANCE_MS, parseRecord, type SessionRecord } from '../../session/rules/record.ts';
+import { applied, parseRecord, type SessionRecord } from '../../session/rules/record.ts';
 import { ownMembers } from '../../token/checks.ts';
-import type { Held } from '../../token/phase.ts';
 import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Found, tryTo } from './places.ts';
 import type { Identity } from './types.ts';
@@ -88,23 +87,6 @@ export function choose(candidates: readonly Candidate[]): Choice {
   return { newest, supplied: candidates.find((candidate) => !isOwn(candidate))?.answer as TokenSet | undefined };
 }
 
-/** Return the tokens to use until the record has been read. */
-export function heldBy({ newest, supplied }: Choice): Held {
-  if (newest && isMark(newest)) return { set: supplied, optedOut: newest.answer === 'optout' };
-  return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
-}
-
-/**
- * Return the time by which tokens expire, until the record has been read. `Infinity`, so that no token counts as valid,
- *
- * - behind a mark, because the supplied set may be the one that has ended;
- * - if the clock was set back since the change, because nobody can tell by how much.
- */
-export function tokenTime({ newest, supplied }: Choice, now: number): number {
-  const isInDoubt = newest && (supplied ? isMark(newest) : now + CLOCK_TOLERANCE_MS < timeOf(newest));
-  return isInDoubt ? Number.POSITIVE_INFINITY : now;
-}
-
 /** Tell whether a copy or mark was made after the record. */
 function isLater(copy: Candidate, record: SessionRecord): boolean {
   const { changedAt } = copy;
@@ -128,6 +110,16 @@ export function withNewest(record: SessionRecord, newest: Candidate | undefined)
   return parseRecord(dated, record.baseUrl).changedAt ? dated : record;
 }
 
+/**
+ * Return the record with the candidates that count: what pages may know until the database contains it. If the clock was set back
+ * since, no token counts as valid, because nobody can tell by how much.
+ */
+export function withChoice(record: SessionRecord, { newest, supplied }: Choice): SessionRecord {
+  const after = withNewest(record, newest);
+  // Behind a mark, no token counts as valid: the supplied set may be the one that has ended.
+  return supplied ? setByHost(supplied, newest && isMark(newest) ? Number.POSITIVE_INFINITY : 0)(after) : after;
+}
+
 /** Tell whether a copy or mark says what the record does not contain yet. */
 export function isNews(record: SessionRecord, newest: Candidate | undefined): boolean {
   return withNewest(record, newest) !== record;
@@ -136,11 +128,11 @@ export function isNews(record: SessionRecord, newest: Candidate | undefined): bo
 /**
  * Return what a record says.
  *
- * @param isInForce  whether its set has not ended.
+ * @param hasEnded  whether its set, if any, has ended.
  */
-export function candidateOfRecord(record: SessionRecord, isInForce: boolean): Candidate | undefined {
+export function candidateOfRecord(record: SessionRecord, hasEnded: boolean): Candidate | undefined {
   const { optedOut, set, changedAt } = record;
-  if (set && !isInForce && !optedOut) return undefined;
+  if (set && hasEnded && !optedOut) return undefined;
   return changedAt ? { answer: optedOut ? 'optout' : (set ?? 'logout'), changedAt } : undefined;
 }
 

@@ -4,11 +4,12 @@
  */
 
 import type { Session } from '../../session/index.ts';
+import { emptyRecord, serviceTime } from '../../session/rules/record.ts';
 import { phaseOf, tokenAt } from '../../token/phase.ts';
-import { toWire } from '../../token/token-set.ts';
+import { type TokenSet, toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
-import { type Candidate, type Choice, candidatesIn, choose, heldBy, isNews, tokenTime } from './precedence.ts';
+import { type Candidate, candidatesIn, choose, isNews, withChoice } from './precedence.ts';
 import type { Records } from './records.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
@@ -53,46 +54,42 @@ export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
 
-/**
- * What counts besides the record: what the places hold, and what the page has supplied. While the record is read for the first time,
- * `candidates` has both.
- */
-function choiceNow(dropIn: DropIn): Choice {
-  const { state } = dropIn;
-  const places = state.name === 'reading' ? [] : readCandidates(dropIn);
-  return choose(isStarted(state) ? [...places, ...state.candidates] : places);
+/** Tell whether this tab or another one is refreshing, or is about to: the record is being read or written before. */
+export function isRefreshing(state: State): boolean {
+  return isStarted(state) && ['in_progress', 'other_tab', 'storage'].includes(`${state.session.state.next?.reason}`);
 }
 
 /** Describe what the page may know now. */
-export function knownNow(dropIn: DropIn): Known {
+export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
   const now = Date.now();
-  const choice = choiceNow(dropIn);
-  const { session, records } = state as Started;
+  const record = isStarted(state) ? state.records.view() : emptyRecord('');
+  // While the record is read for the first time, `candidates` has what the places held too.
+  const places = state.name === 'reading' ? [] : readCandidates(dropIn);
+  const choice = choose(isStarted(state) ? [...places, ...state.candidates] : places);
   // A page that was hidden reads the record again, and the session returns no token until then. It sees a record after its store.
-  const isSeen =
+  if (
     state.name === 'ready' &&
-    session.state.waitingFor !== 'storage' &&
-    session.state.generation === records.view().generation;
-  if (isSeen && !isNews(records.view(), choice.newest)) {
-    const { advertisingToken } = session;
-    const { phase, endsAt, clockOffsetMs = 0 } = session.state;
-    return describe(phase, advertisingToken, endsAt, now + clockOffsetMs);
+    state.session.state.waitingFor !== 'storage' &&
+    state.session.state.generation === record.generation &&
+    !isNews(record, choice.newest)
+  ) {
+    const { advertisingToken } = state.session;
+    const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
+    return { ...describe(phase, advertisingToken, endsAt, now + clockOffsetMs), set: record.set };
   }
-  const held = heldBy(choice);
-  const at = tokenTime(choice, now);
-  return describe(phaseOf(held, at), tokenAt(held, at), held.set?.endsAt, now);
+  const expected = withChoice(record, choice);
+  const at = serviceTime(expected, now);
+  const { set } = expected;
+  return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now), set };
 }
 
 /** Return the complete identity if its token is valid, or null. */
 export function identityOf(dropIn: DropIn): Identity | null {
-  const { state } = dropIn;
-  const { token } = knownNow(dropIn);
+  const { token, set } = knownNow(dropIn);
   if (!token) return null;
-  const sets = [isStarted(state) ? state.records.view().set : undefined, heldBy(choiceNow(dropIn)).set];
-  const set = sets.find((one) => one?.advertisingToken === token);
   // This page does not know a refresh that is not written yet.
-  return set ? toWire(set) : { advertising_token: token };
+  return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
 }
 
 /** Read what the places hold. */

@@ -46,11 +46,6 @@ export function describe(phase: Phase, token: string | undefined, endsAt: number
   return { condition: token ? 'established' : 'expired', token };
 }
 
-/** Tell whether there is an identity that is valid or can be refreshed. */
-export function isAvailable({ condition }: Known): boolean {
-  return condition === 'established' || condition === 'expired';
-}
-
 /** Tell whether only a new identity can bring a token. After an opt-out no login is required. */
 export function needsLogin({ condition }: Known): boolean {
   return condition === 'empty' || condition === 'ended';

@@ -1,6 +1,6 @@
 /** Which identity counts: one table over page, server's cookie, copy, former SDK, mark and record. */
 
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Found } from '../../../src/page/uid2/places.ts';
 import {
   type Candidate,
@@ -8,13 +8,12 @@ import {
   candidateOfRecord,
   candidatesIn,
   choose,
-  heldBy,
   isNews,
-  tokenTime,
   wireOf,
+  withChoice,
   withNewest,
 } from '../../../src/page/uid2/precedence.ts';
-import { emptyRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
+import { emptyRecord, type SessionRecord, serviceTime } from '../../../src/session/rules/record.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
 import { BASE_URL, wireSet } from '../../session/fixtures.ts';
 import { DAY, MINUTE, START, useFakeClock } from '../../support/clock.ts';
@@ -95,10 +94,10 @@ describe('before the record has been read', () => {
     ['a malformed set means nothing', [{ from: 'local', value: { advertising_token: 'alone' } }], false, 'none'],
   ])('%s', (_, values, isCookieMode, result) => {
     const choice = choose(candidates(values, isCookieMode));
-    const held = heldBy(choice);
-    const isGood = tokenTime(choice, START) < Number.POSITIVE_INFINITY;
-    const given = held.set && `${isGood ? 'give' : 'withhold'} ${n(held.set.advertisingToken)}`;
-    expect(held.optedOut ? 'opted out' : (given ?? (choice.newest ? 'logged out' : 'none'))).toBe(result);
+    const after = withChoice(emptyRecord(BASE_URL), choice);
+    const isGood = serviceTime(after, START) < Number.POSITIVE_INFINITY;
+    const given = after.set && `${isGood ? 'give' : 'withhold'} ${n(after.set.advertisingToken)}`;
+    expect(after.optedOut ? 'opted out' : (given ?? (choice.newest ? 'logged out' : 'none'))).toBe(result);
   });
 });
 
@@ -190,18 +189,20 @@ test.each<[sentence: string, found: Given[], now: number, result: number]>([
   ['what the page supplies counts by the clock', [found.localCopy(NEWER), found.page], OLDER, OLDER],
   ['where nothing was found, the clock is right', [], OLDER, OLDER],
 ])('%s', (_, values, now, result) => {
-  expect(tokenTime(choose(candidates(values, false)), now)).toBe(result);
+  vi.setSystemTime(now);
+  const after = withChoice(emptyRecord(BASE_URL), choose(candidates(values, false)));
+  expect(serviceTime(after, now)).toBe(result);
 });
 
 describe('what is kept', () => {
-  test.each<[sentence: string, record: SessionRecord, isInForce: boolean, value: object | undefined]>([
-    ['a copy of the set in force, with the time of its change', signedIn(NEWER), true, { ...set(9), tessera: NEWER }],
-    ['nothing of a set that has ended', signedIn(NEWER), false, undefined],
-    ['the mark of a logout', signedOut(NEWER), false, { status: 'logout', tessera: NEWER }],
-    ['the mark of an opt-out', optedOut(NEWER), false, { status: 'optout', tessera: NEWER }],
-    ['nothing of a record that nobody has used', record({}), false, undefined],
-  ])('%s', (_, stored, isInForce, value) => {
-    const candidate = candidateOfRecord(stored, isInForce);
+  test.each<[sentence: string, record: SessionRecord, hasEnded: boolean, value: object | undefined]>([
+    ['a copy of the set in force, with the time of its change', signedIn(NEWER), false, { ...set(9), tessera: NEWER }],
+    ['nothing of a set that has ended', signedIn(NEWER), true, undefined],
+    ['the mark of a logout', signedOut(NEWER), true, { status: 'logout', tessera: NEWER }],
+    ['the mark of an opt-out', optedOut(NEWER), true, { status: 'optout', tessera: NEWER }],
+    ['nothing of a record that nobody has used', record({}), true, undefined],
+  ])('%s', (_, stored, hasEnded, value) => {
+    const candidate = candidateOfRecord(stored, hasEnded);
     if (value) expect(wireOf(candidate!)).toMatchObject(value);
     else expect(candidate).toBeUndefined();
   });

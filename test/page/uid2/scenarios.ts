@@ -287,7 +287,7 @@ const shared: Record<string, Scenario> = {
     ...same([true, true, false]),
   },
   'available-after-expiry': {
-    what: 'isIdentityAvailable before init without an identity, then with an expired one: before init, during a refresh, after it failed',
+    what: 'isIdentityAvailable before init without an identity, then with an expired one: before init, when init returns, during a refresh, after it failed',
     run: async (world) => {
       const without = world.load().isIdentityAvailable();
       localStorage.setItem(KEY, JSON.stringify(wireSet(1, Date.now() - 2 * HOUR)));
@@ -296,14 +296,15 @@ const shared: Record<string, Scenario> = {
       const sdk = world.load();
       const before = sdk.isIdentityAvailable();
       sdk.init(OPTIONS);
+      const after = sdk.isIdentityAvailable();
       await world.complete();
       await world.settle();
       const during = sdk.isIdentityAvailable();
       release();
       await world.settle();
-      return [without, before, during, sdk.isIdentityAvailable(), world.sent.length];
+      return [without, before, after, during, sdk.isIdentityAvailable(), world.sent.length];
     },
-    ...same([undefined, true, true, true, 1]),
+    ...same([undefined, undefined, true, true, false, 1]),
   },
   'identity-when-loaded': {
     what: 'the event SdkLoaded on a later page',
@@ -338,6 +339,43 @@ const shared: Record<string, Scenario> = {
       return statuses;
     },
     ...same([-1, 100, 1]),
+  },
+  'expired-login': {
+    what: 'setIdentity with an expired identity that can be refreshed, on a page that is signed in, then after disconnect: events and statuses',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
+      await world.settle();
+      const events = world.events.slice(2);
+      sdk.disconnect();
+      await world.settle();
+      sdk.setIdentity(newSet(9, Date.now() - 2 * HOUR));
+      await world.settle();
+      return [events, statuses.filter((status) => status !== -1)];
+    },
+    ...same([
+      ['IdentityUpdated', 'IdentityUpdated advertising-6'],
+      [0, 100, 1, 100, 1],
+    ]),
+  },
+  'legacy-callback-after-ended-login': {
+    what: 'disconnect, then setIdentity with an identity that has ended, then with a valid one: the statuses',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      world.serve(answersPlain(400, { status: 'expired_token' }));
+      sdk.disconnect();
+      for (const identity of [newSet(5, Date.now() - 2 * DAY), newSet(9)]) {
+        await world.settle();
+        sdk.setIdentity(identity);
+      }
+      await world.settle();
+      return statuses.filter((status) => status !== -1);
+    },
+    ...same([0, -3, 1]),
   },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
@@ -540,6 +578,21 @@ const different: Record<string, Scenario> = {
     },
     here: [NO_TOKEN, NO_TOKEN],
     former: [expect.any(String), expect.any(String)],
+  },
+  'sign-in-while-refreshing': {
+    what: 'setIdentity with another user while a refresh is under way, whose answer comes later',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      const { release, service } = held(rotated);
+      world.serve(service);
+      await world.advance(16 * MINUTE);
+      sdk.setIdentity(newSet(5));
+      release();
+      await world.settle();
+      return sdk.getAdvertisingToken();
+    },
+    here: 'advertising-5',
+    former: 'advertising-1',
   },
   'logout-on-another-host': {
     what: 'disconnect on one host that shares the cookie, while a refresh of another is under way',
@@ -784,6 +837,28 @@ const different: Record<string, Scenario> = {
     here: ['InitCompleted advertising-5', 'IdentityUpdated advertising-5'],
     former: ['InitCompleted advertising-5'],
   },
+  'init-again-after-sign-in': {
+    what: 'init with an identity, setIdentity with another user, init again without an identity: local storage',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.setIdentity(newSet(5));
+      await world.settle();
+      sdk.init(OPTIONS);
+      await world.settle();
+      return JSON.parse(localStorage.getItem(KEY)!).advertising_token;
+    },
+    here: 'advertising-5',
+    former: 'advertising-1',
+  },
+  'ended-before-init': {
+    what: 'getAdvertisingToken before init, where local storage holds an identity whose refresh token has expired',
+    run: async (world) => {
+      localStorage.setItem(KEY, JSON.stringify(wireSet(1, Date.now() - 2 * DAY)));
+      return world.load().getAdvertisingToken();
+    },
+    here: NO_TOKEN,
+    former: 'advertising-1',
+  },
   'earlier-options': {
     what: 'init with an identity that is due, without baseUrl, on a page after one with baseUrl: the host of the request',
     run: async (world) => {
@@ -841,6 +916,24 @@ const different: Record<string, Scenario> = {
     here: [0, 100],
     former: [0],
   },
+  'legacy-again': {
+    what: 'setIdentity with an ended identity, twice, then with an opt-out: the statuses that the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await nextPage(world, { ...OPTIONS, callback });
+      world.serve(answersPlain(400, { status: 'expired_token' }));
+      const ended = newSet(5, Date.now() - 2 * DAY);
+      for (const identity of [ended, ended, { status: 'optout', refresh_expires: Date.now() + DAY }]) {
+        sdk.setIdentity(identity);
+        await world.settle();
+      }
+      await world.advance(MINUTE);
+      return statuses;
+    },
+    here: [-1, -3, -4],
+    former: [-1, -3, -3, -4],
+  },
   'unknown-members': {
     what: 'getIdentity, where the identity had members that no set has',
     run: async (world) => {
@@ -872,6 +965,19 @@ const different: Record<string, Scenario> = {
     },
     here: [],
     former: ['IdentityUpdated advertising-1'],
+  },
+  'opt-out-twice': {
+    what: 'setIdentity with an opt-out, twice: the events',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      for (const _ of [1, 2]) {
+        sdk.setIdentity({ status: 'optout', refresh_expires: Date.now() + DAY });
+        await world.settle();
+      }
+      return world.events.slice(2);
+    },
+    here: ['OptoutReceived', 'IdentityUpdated'],
+    former: ['OptoutReceived', 'IdentityUpdated', 'OptoutReceived', 'IdentityUpdated'],
   },
   'logout-twice': {
     what: 'disconnect twice: the events',

@@ -5,7 +5,6 @@ import {
   type Condition,
   describe,
   eventsBetween,
-  isAvailable,
   type Known,
   LEGACY,
   needsLogin,
@@ -28,13 +27,13 @@ test.each([
 });
 
 test.each([
-  ['empty', false, true],
-  ['established', true, false],
-  ['expired', true, false],
-  ['ended', false, true],
-  ['optedOut', false, false],
-] as const)('%s: available %s, login required %s', (condition, available, login) => {
-  expect([isAvailable(known(condition)), needsLogin(known(condition))]).toEqual([available, login]);
+  ['empty', true],
+  ['established', false],
+  ['expired', false],
+  ['ended', true],
+  ['optedOut', false],
+] as const)('%s: login required %s', (condition, login) => {
+  expect(needsLogin(known(condition))).toBe(login);
 });
 
 test.each([
