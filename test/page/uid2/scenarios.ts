@@ -125,6 +125,15 @@ const shared: Record<string, Scenario> = {
     ]),
     former3: [[NO_TOKEN, null, true], 'advertising-1', ['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-1']],
   },
+  'before-init': {
+    what: 'what is known before init, where no identity is stored',
+    run: async (world) => {
+      const sdk = world.load();
+      return [sdk.isLoginRequired(), sdk.hasOptedOut(), sdk.getIdentity(), sdk.getAdvertisingToken()];
+    },
+    ...same([true, undefined, null, NO_TOKEN]),
+    former3: [undefined, undefined, null, NO_TOKEN],
+  },
   'later-page': {
     what: 'a later page without an identity, in the same task as init',
     run: async (world) => {
