@@ -27,11 +27,11 @@ import {
   type DropIn,
   identityOf,
   isRefreshing,
+  isSettled,
   isStarted,
   knownNow,
   readCandidates,
   type Started,
-  type State,
 } from './state.ts';
 import { eventsBetween, needsLogin, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
@@ -42,11 +42,6 @@ const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu
 
 /** How long `InitCompleted` waits for the record if another place holds an answer, ms. */
 const RECORD_WAIT_MS = 250;
-
-/** Tell whether the record is known and nothing is being written: the places may follow it. */
-function isSettled(state: State): state is Started {
-  return state.name === 'ready' && state.session.state.next?.reason !== 'storage';
-}
 
 /**
  * Keep a candidate in its places, or nothing.

@@ -133,19 +133,6 @@ function createMethods(dropIn: DropIn): Uid2 {
   };
 }
 
-function doNothing(): void {}
-
-/** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
-function createMethodsOnServer(product: Product): Uid2 {
-  return {
-    ...createMethods(createDropIn(product, [])),
-    callbacks: [],
-    init: doNothing,
-    setIdentity: doNothing,
-    disconnect: doNothing,
-  };
-}
-
 function createDropIn(product: Product, list: Callback[]): DropIn {
   let endFirstRead!: () => void;
   const firstRead = new Promise<void>((resolve) => {
@@ -166,24 +153,8 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
   return dropIn;
 }
 
-/**
- * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with
- * the options of an earlier page if there are any. On a server neither this function nor the methods do anything: nobody is
- * signed in.
- *
- * @param product  default `uid2`: the global `__uid2`.
- * @throws {TypeError} in the development build, for another product.
- * @returns the global, or the existing one if it has an `init`.
- * @example
- * import { installUid2 } from 'tessera-id/uid2';
- *
- * const uid2 = installUid2();
- * uid2.init({ baseUrl: 'https://operator.example' });
- */
-export function installUid2(product: Product = 'uid2'): Uid2 {
-  if (isDevelopment) throwIf(choiceFault('installUid2: product', ['uid2', 'euid'], product));
-  // There is no user on a server: the page starts in the browser.
-  if (typeof window === 'undefined') return createMethodsOnServer(product);
+/** Install the global of a product on a page, and start with the options of an earlier page; see {@link installUid2}. */
+export function installOnPage(product: Product): Uid2 {
   const name = `__${product}` as const;
   const stub = ownGlobal(name) as Partial<Uid2> | undefined;
   if (typeof stub?.init === 'function') return stub as Uid2;
@@ -201,4 +172,37 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
     if (earlier && dropIn.state.name === 'idle') tryTo(() => configure(dropIn, earlier, {}));
   });
   return sdk;
+}
+
+function doNothing(): void {}
+
+/** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
+function createMethodsOnServer(product: Product): Uid2 {
+  return {
+    ...createMethods(createDropIn(product, [])),
+    callbacks: [],
+    init: doNothing,
+    setIdentity: doNothing,
+    disconnect: doNothing,
+  };
+}
+
+/**
+ * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with
+ * the options of an earlier page if there are any. On a server neither this function nor the methods do anything: nobody is
+ * signed in.
+ *
+ * @param product  default `uid2`: the global `__uid2`.
+ * @throws {TypeError} in the development build, for another product.
+ * @returns the global, or the existing one if it has an `init`.
+ * @example
+ * import { installUid2 } from 'tessera-id/uid2';
+ *
+ * const uid2 = installUid2();
+ * uid2.init({ baseUrl: 'https://operator.example' });
+ */
+export function installUid2(product: Product = 'uid2'): Uid2 {
+  if (isDevelopment) throwIf(choiceFault('installUid2: product', ['uid2', 'euid'], product));
+  // There is no user on a server: the page starts in the browser.
+  return typeof window === 'undefined' ? createMethodsOnServer(product) : installOnPage(product);
 }

@@ -4,10 +4,11 @@
  */
 
 import { dataOf } from '../clobbering.ts';
-import { installUid2, type Product } from './index.ts';
+import { installOnPage } from './install.ts';
+import type { Product } from './types.ts';
 
 const only = dataOf('product');
 if (only && !/^(uid2|euid)$/.test(only)) throw new TypeError('data-product: expected uid2 or euid, got another value');
 for (const product of ['uid2', 'euid'] satisfies Product[]) {
-  if (!only || only === product) installUid2(product);
+  if (!only || only === product) installOnPage(product);
 }

@@ -54,6 +54,11 @@ export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
 
+/** Tell whether the record is known and nothing is being written: the places may follow it. */
+export function isSettled(state: State): state is Started {
+  return state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+}
+
 /** Tell whether this tab or another one is refreshing, or is about to: the record is being read or written before. */
 export function isRefreshing(state: State): boolean {
   return isStarted(state) && ['in_progress', 'other_tab', 'storage'].includes(`${state.session.state.next?.reason}`);
@@ -68,12 +73,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
   const places = state.name === 'reading' ? [] : readCandidates(dropIn);
   const choice = choose(isStarted(state) ? [...places, ...state.candidates] : places);
   // A page that was hidden reads the record again, and the session returns no token until then. It sees a record after its store.
-  if (
-    state.name === 'ready' &&
-    state.session.state.waitingFor !== 'storage' &&
-    state.session.state.generation === record.generation &&
-    !isNews(record, choice.newest)
-  ) {
+  if (isSettled(state) && state.session.state.generation === record.generation && !isNews(record, choice.newest)) {
     const { advertisingToken } = state.session;
     const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
     return { ...describe(phase, advertisingToken, endsAt, now + clockOffsetMs), set: record.set };

@@ -868,6 +868,22 @@ const different: Record<string, Scenario> = {
     here: NO_TOKEN,
     former: 'advertising-1',
   },
+  'init-again-after-logout': {
+    what: 'disconnect, then init again with an identity: the events that follow, and isLoginRequired in the first of them',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.disconnect();
+      await world.settle();
+      const required: unknown[] = [];
+      const note = (event: string) => void (event === 'InitCompleted' && required.push(sdk.isLoginRequired()));
+      sdk.callbacks.push(note);
+      sdk.init({ ...OPTIONS, identity: newSet(5, Date.now() + MINUTE) });
+      await world.settle();
+      return [world.events.slice(3), required.at(-1)];
+    },
+    here: [['InitCompleted', 'IdentityUpdated advertising-5'], false],
+    former: [['InitCompleted advertising-5'], false],
+  },
   'earlier-options': {
     what: 'init with an identity that is due, without baseUrl, on a page after one with baseUrl: the host of the request',
     run: async (world) => {
