@@ -45,6 +45,19 @@ export function encodeB64Ascii(bytes: Uint8Array): Bytes {
   return out;
 }
 
+/** A multiple of three bytes, which take about 0.05 ms. */
+const SLICE_BYTES = 3 * 2 ** 13;
+
+/** Encode as {@link encodeB64Ascii}, with a call of `pause` after each slice. */
+export async function encodeB64Slices(bytes: Uint8Array, pause: () => Promise<void> | undefined): Promise<Bytes> {
+  const out = allocate(b64Length(bytes.length));
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+    writeB64(bytes.subarray(at, at + SLICE_BYTES), out.subarray(b64Length(at)));
+    await pause();
+  }
+  return out;
+}
+
 const latin1 = new TextDecoder('latin1');
 
 /** Encoders from bytes to a string. */

@@ -2,6 +2,7 @@
 
 import { type DiiForm, hashOf } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
+import { allocate } from '../crypto/node-builtins.ts';
 import type { MappedId } from '../identity/raw-ids.ts';
 import type { MappingOutcome } from '../ports/metrics.ts';
 import type { Service } from '../service.ts';
@@ -10,6 +11,9 @@ import { clientError, type EndpointResult } from './result.ts';
 
 /** The raw ID of an identifier, or the reason why it has none, in the wording of the wire format. */
 export type MapResult = MappedId | 'optout' | 'invalid identifier';
+
+/** Length of a first-level hash. */
+const USER_BYTES = 32;
 
 /** An identifier and its form. */
 export interface Identifier {
@@ -30,28 +34,36 @@ export function stringElement(element: unknown): string | undefined {
   return element === null || typeof element === 'object' ? undefined : String(element);
 }
 
-/** Map identifiers at the time of the call. Returns one result for each, in their order. */
+/**
+ * Map identifiers at the time of the call, and pass on each result, in their order. Nothing of a result stays in memory here: the
+ * garbage collector takes longer for thousands of objects that live for a while than creating them takes.
+ */
 export async function mapBatch(
   identifiers: readonly Identifier[],
   { now, pause }: Pick<EndpointCall, 'now' | 'pause'>,
   version: 'v2' | 'v3',
   { rawIds, optOuts, metrics }: Service,
-): Promise<MapResult[]> {
-  const users: (Uint8Array | undefined)[] = [];
+  onResult: (identifier: Identifier, result: MapResult) => void,
+): Promise<void> {
+  const users = allocate(USER_BYTES * identifiers.length);
+  const userAt = (index: number): Uint8Array => users.subarray(USER_BYTES * index, USER_BYTES * (index + 1));
+  const invalid = new Set<number>();
   const validUsers: string[] = [];
-  for (const { form, text } of identifiers) {
+  for (const [index, { form, text }] of identifiers.entries()) {
     const hash = hashOf(form, text);
-    const user = hash && rawIds.firstLevel(hash);
-    users.push(user);
-    if (user) validUsers.push(encodeB64(user));
+    if (hash) {
+      const user = rawIds.firstLevel(hash);
+      users.set(user, USER_BYTES * index);
+      validUsers.push(encodeB64(user));
+    } else invalid.add(index);
     await pause();
   }
   // One query for the whole batch.
   const optedOut = await optOuts.areOptedOut(validUsers);
   const counts: Record<MappingOutcome, number> = { mapped: 0, optout: 0, invalid: 0 };
   let validCount = 0;
-  const resultOf = (user: Uint8Array | undefined): MapResult => {
-    if (!user) {
+  const resultAt = (index: number): MapResult => {
+    if (invalid.has(index)) {
       counts.invalid++;
       return 'invalid identifier';
     }
@@ -60,13 +72,11 @@ export async function mapBatch(
       return 'optout';
     }
     counts.mapped++;
-    return rawIds.mappedAt(user, now);
+    return rawIds.mappedAt(userAt(index), now);
   };
-  const results: MapResult[] = [];
-  for (const user of users) {
-    results.push(resultOf(user));
+  for (let index = 0; index < identifiers.length; index++) {
+    onResult(identifiers[index]!, resultAt(index));
     await pause();
   }
   metrics.countMapped(version, counts);
-  return results;
 }

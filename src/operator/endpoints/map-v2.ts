@@ -35,16 +35,12 @@ export const mapV2: Endpoint = {
     const texts = list.map(stringElement);
     if (texts.includes(undefined)) return clientError(`${form} must be an array of strings`);
     const identifiers = (texts as string[]).map((text) => ({ form, text }));
-    const results = await mapBatch(identifiers, { now, pause }, 'v2', service);
-
     const mapped: object[] = [];
     const unmapped: object[] = [];
-    for (const [index, result] of results.entries()) {
-      const identifier = identifiers[index]!.text;
+    await mapBatch(identifiers, { now, pause }, 'v2', service, ({ text: identifier }, result) => {
       if (typeof result === 'string') unmapped.push({ identifier, reason: result });
       else mapped.push({ identifier, advertising_id: result.current, bucket_id: bucketName(result.bucket) });
-      await pause();
-    }
+    });
     return success(unmapped.length ? { mapped, unmapped } : { mapped });
   },
 };

@@ -13,7 +13,7 @@ import type { Bytes } from '../../token/bytes.ts';
 export interface EndpointResult {
   readonly httpStatus: 200 | 400 | 401;
   readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
-  /** Writes the JSON of a successful answer in UTF-8, in place of `json`, if it may be too large for a string. */
+  /** Writes the JSON of a successful answer in UTF-8, in place of `json`: of many rows, which may be too large for a string. */
   readonly writeJson?: (() => Promise<Bytes>) | undefined;
   /** Whether `writeJson` writes so much that the answer must be generated while it is read: see `http/long-response.ts`. */
   readonly isLong?: boolean;

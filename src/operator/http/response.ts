@@ -6,9 +6,11 @@
  */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { encodeB64 } from '../crypto/base64.ts';
+import { encodeB64, encodeB64Slices } from '../crypto/base64.ts';
+import type { Pause } from '../endpoints/endpoint.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import type { Caller } from './caller-limits.ts';
+import { LARGE_BYTES } from './large-requests.ts';
 
 /** A request and what is known about its response so far. */
 export interface Exchange {
@@ -71,7 +73,17 @@ export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: bool
   return new Response(body, { headers });
 }
 
-/** Build a response of sealed bytes: unchanged if `binary`, otherwise as base64. */
-export function sealedResponse(exchange: Exchange, sealed: Bytes, binary: boolean): Response {
-  return bodyResponse(exchange, binary ? sealed : encodeB64(sealed), binary);
+/**
+ * Build a response of sealed bytes: unchanged if `binary`, otherwise as base64. A short answer is sent fastest as a string; a long one
+ * as bytes, which are written in slices, with a `pause` after each.
+ */
+export async function sealedResponse(
+  exchange: Exchange,
+  sealed: Bytes,
+  binary: boolean,
+  pause: Pause = () => undefined,
+): Promise<Response> {
+  if (binary) return bodyResponse(exchange, sealed, binary);
+  const isLong = sealed.length >= LARGE_BYTES;
+  return bodyResponse(exchange, isLong ? await encodeB64Slices(sealed, pause) : encodeB64(sealed), binary);
 }

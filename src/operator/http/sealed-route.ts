@@ -133,7 +133,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits
       const json = (await result.writeJson?.()) ?? JSON.stringify(result.json);
       return sealResponse(participant.secret, { at: now, nonce, json });
     };
-    if (!turn) return sealedResponse(exchange, await seal(), binary);
+    if (!turn) return sealedResponse(exchange, await seal(), binary, pause);
     const onFailure = failureHandler(exchange.caller, settings.logger);
     return bodyResponse(exchange, longBody({ turn, write: seal, binary, onFailure }), binary);
   };
