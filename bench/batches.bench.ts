@@ -40,7 +40,7 @@ export const measure = async (): Promise<Measurement[]> => {
       what: `a refresh on a new connection beside ${BATCHES} batches at a time, 99 %, of an idle operator`,
       value: median(busy.map((ms, round) => ms / idle[round]!)),
       unit: 'x',
-      limit: { atMost: 12 },
+      limit: { atMost: 6 },
       beside: `${figure(median(busy))} and ${figure(median(idle))} ms; ${figure(median(rates))} batches/s`,
     },
   ];

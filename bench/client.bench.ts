@@ -84,7 +84,7 @@ const speed = async ({ how, service, batches, byRow, rounds }: Trial): Promise<M
     what: `client maps ${figure(rows)} hashes, ${how}, of the speed of a bare loop`,
     value: ratio,
     unit: 'x',
-    limit: { atLeast: byRow ? 0.7 : 0.75 },
+    limit: { atLeast: byRow ? 0.55 : 0.65 },
     beside: `${figure(ours)} rows/s; bare ${figure(peer)}`,
   };
 };

@@ -79,7 +79,7 @@ export const measure = async (): Promise<Measurement[]> => {
         what: `tessera map --out of ${figure(ROWS)} rows, of the speed of a program with mapIdentities`,
         value: ratio,
         unit: 'x',
-        limit: { atLeast: 0.75 },
+        limit: { atLeast: 0.85 },
         beside: `${figure(ours)} rows/s; the program ${figure(peer)}`,
       },
     ];
