@@ -81,6 +81,8 @@ export function runApp(classes: string, hear: (said: Said) => void) {
   const ended = new Promise((resolve) => app.once('close', resolve));
   const pending = new Map<number | undefined, { resolve(value: unknown): void; reject(error: Error): void }>();
   createInterface({ input: app.stdout }).on('line', (line) => {
+    // The JVM writes its warnings there too.
+    if (!line.startsWith('{')) return;
     const said = JSON.parse(line) as Said;
     hear(said);
     const waiting = pending.get(said.done);
@@ -103,7 +105,9 @@ export function runApp(classes: string, hear: (said: Said) => void) {
         const number = count++;
         pending.set(number, { resolve, reject });
         const members = typeof more === 'string' ? { text: more } : more;
-        app.stdin.write(`${JSON.stringify({ ...members, do: command, number })}\n`);
+        app.stdin.write(`${JSON.stringify({ ...members, do: command, number })}\n`, (error) => {
+          if (error) reject(error);
+        });
       }),
     stop: async (): Promise<void> => {
       app.stdin.end();
