@@ -73,14 +73,13 @@ const onPostgres = async (service: Service): Promise<Measurement[]> => {
   const postgres = await startPostgres('128MB');
   try {
     const { allMs, dueMs, countsMs } = await run(service, postgres.url('postgres'), ROWS);
-    const { query, close } = await openDatabase(postgres.url('postgres'));
+    const { query } = await openDatabase(postgres.url('postgres'));
     const sizes = await query<{ name: string; bytes: number }>(
       `SELECT relname AS name, pg_relation_size(oid)::float8 AS bytes FROM pg_class
         WHERE oid = 'tessera_mappings'::regclass
         OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'tessera_mappings'::regclass)`,
     );
     const vacuumMs = await timed(() => query('VACUUM tessera_mappings'));
-    await close();
     const row = (what: string, value: number, unit: string): Measurement => ({
       what: `PostgreSQL with ${figure(ROWS)} mappings: ${what}`,
       value,

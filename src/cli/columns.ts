@@ -73,7 +73,7 @@ function looksLikeNames({ first = [], next, isValue }: FirstRows, index: number)
     first.length > 1 &&
     first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
     !isValue(first[index]!.trim()) &&
-    isValue(values.find((value) => value !== '') ?? '')
+    values.some(isValue)
   );
 }
 

@@ -8,7 +8,7 @@
  */
 
 import type { Client } from '../server/index.ts';
-import { isTokenError } from '../token/index.ts';
+import { isTokenError, parseHash } from '../token/index.ts';
 import { requiredRoles } from './required-roles.ts';
 import { type Connection, createConnected, type ServiceOptions } from './service-options.ts';
 
@@ -140,7 +140,9 @@ async function checkKey(connection: Connection, flags: ServiceOptions): Promise<
         name: 'key',
         status: 'failed',
         detail: 'the service does not know this API key, or the key has no role',
-        remedy: 'check TESSERA_API_KEY: each environment and each operator has its own keys',
+        remedy: parseHash(connection.apiKey)
+          ? 'are TESSERA_API_KEY and TESSERA_CLIENT_SECRET swapped?'
+          : 'check TESSERA_API_KEY: each environment and each operator has its own keys',
       },
       unknownSecret,
     ];

@@ -2,7 +2,7 @@
  * A claim keeps all other jobs from the keys of a batch, from the look-up until the answers are written. If the process is
  * killed, its claims end with it.
  *
- * The jobs of this process share a set of claimed keys in memory. On PostgreSQL, which several processes share, a claim is also one
+ * The jobs of a store share a set of claimed keys in memory. On PostgreSQL, which several processes share, a claim is also one
  * transaction, with the locks of the database. PGlite has one process and one connection: a transaction that waited for the service
  * would stop everything else, so each step of a claim is a transaction of its own.
  */
@@ -19,12 +19,16 @@ export interface Claim {
   readonly kind: Database['kind'];
   /** How a step locks the rows that it selects from `m`, and skips those of others: SQL, empty on PGlite. */
   readonly lockRows: string;
-  /** Number of rows of other claims that {@link lockRows} does not skip. */
+  /** Number of rows of other claims that {@link lockRows} does not skip, and {@link takeRows} does. */
   readonly takenElsewhere: number;
   /** Run one step: a transaction of its own, or a part of the claim's. */
   step<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** Take keys. Returns those that no other claim of this process has, up to `max`. */
-  take<K extends Key>(keys: readonly K[], max?: number): readonly K[];
+  /** Take keys. Returns those that no other claim of this store has. */
+  take<K extends Key>(keys: readonly K[]): readonly K[];
+  /** Give back keys that need nothing. */
+  release(keys: readonly Key[]): void;
+  /** Take rows that a step has selected with {@link lockRows}. Returns those that no other claim has, up to `max`. */
+  takeRows<K extends Key>(rows: readonly K[], max?: number): readonly K[];
 }
 
 /** Hashes alone: that an address and a number have the same is so rare that one may wait for the other. */
@@ -35,28 +39,38 @@ export async function withClaim<T>(database: Database, work: (claim: Claim) => P
   const { kind } = database;
   const taken = takenIn.get(database) ?? new Set();
   takenIn.set(database, taken);
-  const own: string[] = [];
+  const own = new Set<string>();
+  const isLocking = kind === 'postgres';
+  const take = <K extends Key>(keys: readonly K[], max = Number.POSITIVE_INFINITY): readonly K[] => {
+    const free = keys.filter(({ hash }) => !taken.has(hash)).slice(0, max);
+    for (const { hash } of free) {
+      taken.add(hash);
+      own.add(hash);
+    }
+    return free;
+  };
+  const release = (hashes: Iterable<string>): void => {
+    for (const hash of hashes) {
+      taken.delete(hash);
+      own.delete(hash);
+    }
+  };
   const claimWith = (step: Claim['step']): Claim => ({
     kind,
-    lockRows: kind === 'postgres' ? 'FOR UPDATE OF m SKIP LOCKED' : '',
+    lockRows: isLocking ? 'FOR UPDATE OF m SKIP LOCKED' : '',
     get takenElsewhere() {
-      return kind === 'postgres' ? 0 : taken.size - own.length;
+      return isLocking ? 0 : taken.size - own.size;
     },
     step,
-    take: (keys, max = Number.POSITIVE_INFINITY) => {
-      const free = keys.filter(({ hash }) => !taken.has(hash)).slice(0, max);
-      for (const { hash } of free) {
-        taken.add(hash);
-        own.push(hash);
-      }
-      return free;
-    },
+    take: (keys) => take(keys),
+    release: (keys) => release(keys.map(({ hash }) => hash)),
+    takeRows: isLocking ? (rows) => rows : take,
   });
   try {
-    return await (kind === 'postgres'
+    return await (isLocking
       ? indexedTransaction(database, (queries) => work(claimWith((statements) => statements(queries))))
       : work(claimWith((statements) => indexedTransaction(database, statements))));
   } finally {
-    for (const hash of own) taken.delete(hash);
+    release(own);
   }
 }

@@ -47,7 +47,7 @@ export async function claimDueRows(
         LIMIT ${left + claim.takenElsewhere} ${claim.lockRows}`,
       params,
     );
-    claimed.push(...claim.take(found, left));
+    claimed.push(...claim.takeRows(found, left));
   }
   return claimed;
 }

@@ -82,6 +82,7 @@ export async function claimNeeded(
     paramsOf(free),
   );
   const isNeeded = new Map(stored.map((row) => [textOf(row), row.isNeeded]));
+  claim.release(stored.length === 0 ? [] : free.filter((key) => isNeeded.get(textOf(key)) === false));
   const missing = stored.length === 0 ? free : free.filter((key) => !isNeeded.has(textOf(key)));
   const stale = stored.length === 0 ? [] : free.filter((key) => isNeeded.get(textOf(key)));
   // The condition is repeated: a row may have changed before it was locked.

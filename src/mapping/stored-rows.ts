@@ -86,7 +86,7 @@ export function removeOptedOut(
 ): Promise<{ readonly removed: number; readonly locked: number }> {
   return withClaim(database, (claim) =>
     claim.step(async (queries) => {
-      const free = claim.take(mappings);
+      const free = claim.takeRows(mappings);
       const { selected, removed } = await removeRawIds(queries, free, answeredAt);
       await countRewritten(queries, claim, removed);
       return { removed, locked: mappings.length - free.length + selected - removed };

@@ -82,7 +82,13 @@ export function createSession(options: SessionOptions): Session {
       close(core);
     },
   };
-  return explain ? explain.session(session, settings, (listener) => events.on('failure', listener)) : session;
+  if (!explain) return session;
+  return explain.session(
+    session,
+    settings,
+    () => core.consent,
+    (listener) => events.on('failure', listener),
+  );
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */

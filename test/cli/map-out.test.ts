@@ -235,7 +235,9 @@ describe('an interrupted run', () => {
     await writeFile(`${out}.partial`, partial);
     const { code, err, asked } = await map([path, '--out', out, '--resume', ...args]);
     expect({ code, asked }).toEqual({ code: 2, asked: [] });
-    expect(err).toContain('expected the row of the input, got another; run without --resume to start over');
+    expect(err).toContain(
+      'expected the row of the input, got another: the file, --v2 or an option of the rows is not the same; run without --resume to start over',
+    );
     expect(await fixture.text(`${out}.partial`)).toBe(partial);
   });
 

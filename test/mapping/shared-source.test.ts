@@ -269,6 +269,20 @@ test.each(KINDS)('rows that are forgotten during a due run stay deleted (%s)', a
   expect(await stored(mappings)).toEqual([]);
 });
 
+test.each(KINDS)('a person who needs no request does not wait for others in the same batch (%s)', async (kind) => {
+  const its = service();
+  const database = await openDatabase(await freshLocation(kind), { connections: 6 });
+  onTestFinished(() => database.close());
+  const mappings = await its.open(database);
+  await mappings.map(people(20));
+  const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
+  const other = (await its.open(database, { client })).map(people(21));
+  await isAnswered;
+  expect(await mappings.map(people(1))).toMatchObject({ kept: 1 });
+  release();
+  expect(await other).toMatchObject({ kept: 20, mapped: 1 });
+});
+
 test.each(KINDS)('two jobs whose batches are all in flight leave a connection for other calls (%s)', async (kind) => {
   const its = service();
   const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');

@@ -536,7 +536,7 @@ describe('the development build warns about a tag', () => {
   });
 
   const unsupplied =
-    'there is no token set, and no option provide (data-provide): add it, or call setTokens after sign-in';
+    'there is no token set, and no option provide (data-provide): if a user is signed in, add it, or call setTokens';
   const unanswered =
     'the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token';
   test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, said: [text: string, code: string][]]>([
@@ -550,6 +550,12 @@ describe('the development build warns about a tag', () => {
       (t) =>
         t.createSession({ baseUrl: BASE_URL, name, provide: async () => null, consent: () => new Promise(() => {}) }),
       [[unanswered, 'no_consent']],
+    ],
+    [
+      'a gate that refuses',
+      {},
+      (t) => t.createSession({ baseUrl: BASE_URL, name, provide: async () => null, consent: async () => false }),
+      [],
     ],
     ['a closed session', {}, (t) => t.createSession({ baseUrl: BASE_URL, name }).close(), []],
   ])('whose session waits for the page: %s', async (_, attributes, use, said) => {

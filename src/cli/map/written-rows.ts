@@ -48,7 +48,7 @@ function createReader(path: string) {
       count++;
       if (!text.startsWith(start, at) || !isEnd(text.slice(at + start.length, end)))
         throw new RangeError(
-          `--resume: ${shownPath(path)}: row ${count}: expected the row of the input, got another; run without --resume to start over`,
+          `--resume: ${shownPath(path)}: row ${count}: expected the row of the input, got another: the file, --v2 or an option of the rows is not the same; run without --resume to start over`,
         );
       bytes += Buffer.byteLength(text.slice(at, end + 1));
       at = end + 1;

@@ -143,7 +143,7 @@ export async function serve(
     throw error;
   }
   await stopped;
-  log.info({ drainSeconds }, 'stopping');
+  log.info(drainSeconds > 0 ? { drainSeconds } : {}, 'stopping');
   service.drain();
   await setTimeout(drainSeconds * 1000);
   await ports.close();

@@ -91,8 +91,12 @@ export const map: Endpoint = {
     if (typeof identifiers === 'string') return clientError(`Incorrect request format: ${identifiers}`);
     const sizeError = batchSizeError(identifiers.length, service);
     if (sizeError) return sizeError;
-    const answer = createAnswer(identifiers.length);
-    await mapBatch(identifiers, { now, pause }, 'v3', service, ({ form }, result) => answer.add(form, result));
-    return writtenSuccess(async () => answer.end(), false);
+    let answer: ReturnType<typeof createAnswer> | undefined;
+    await mapBatch(identifiers, { now, pause }, 'v3', service, ({ form }, result) => {
+      // Not before: a batch that waits takes no memory for its answer.
+      answer ??= createAnswer(identifiers.length);
+      answer.add(form, result);
+    });
+    return writtenSuccess(async () => (answer ?? createAnswer(0)).end(), false);
   },
 };

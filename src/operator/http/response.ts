@@ -10,7 +10,6 @@ import { encodeB64, encodeB64Slices } from '../crypto/base64.ts';
 import type { Pause } from '../endpoints/endpoint.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import type { Caller } from './caller-limits.ts';
-import { LARGE_BYTES } from './large-requests.ts';
 
 /** A request and what is known about its response so far. */
 export interface Exchange {
@@ -73,6 +72,9 @@ export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: bool
   return new Response(body, { headers });
 }
 
+/** An answer from which on it is long, bytes: some 140 rows. */
+const LONG_BYTES = 16_384;
+
 /**
  * Build a response of sealed bytes: unchanged if `binary`, otherwise as base64. A short answer is sent fastest as a string; a long one
  * as bytes, which are written in slices, with a `pause` after each.
@@ -84,6 +86,6 @@ export async function sealedResponse(
   pause: Pause = () => undefined,
 ): Promise<Response> {
   if (binary) return bodyResponse(exchange, sealed, binary);
-  const isLong = sealed.length >= LARGE_BYTES;
+  const isLong = sealed.length >= LONG_BYTES;
   return bodyResponse(exchange, isLong ? await encodeB64Slices(sealed, pause) : encodeB64(sealed), binary);
 }

@@ -81,7 +81,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
   const expected = withChoice(record, choice);
   const at = serviceTime(expected, now);
   const { set } = expected;
-  return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now), set };
+  return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now + expected.offsetMs), set };
 }
 
 /** Return the complete identity if its token is valid, or null. */

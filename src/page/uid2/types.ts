@@ -74,7 +74,7 @@ export interface Uid2 {
   getIdentity(): Identity | null;
   /** Tell whether a new identity must be generated. False after an opt-out. */
   isLoginRequired(): boolean;
-  /** Tell whether there is a valid token, a refresh under way, or an opt-out; undefined instead of false before `init`. */
+  /** Tell whether there is a valid token that can be refreshed, a refresh under way, or an opt-out; undefined instead of false before `init`. */
   isIdentityAvailable(): boolean | undefined;
   /** Tell whether the user has opted out; undefined before `init`. */
   hasOptedOut(): boolean | undefined;

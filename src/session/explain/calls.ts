@@ -45,14 +45,16 @@ function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
 /**
  * Make the methods of a session check their arguments, and warn about its failures and if it waits. Returns the same session.
  *
+ * @param consentOf  the answer of the consent gate, if it has answered.
  * @param onFailure  listens to every failure of the session.
  */
 export function checkArguments(
   session: Session,
   settings: Settings,
+  consentOf: () => boolean | undefined,
   onFailure: (listener: (error: TokenError) => void) => void,
 ): Session {
-  const stopWatching = watchWaiting(session, settings);
+  const stopWatching = watchWaiting(session, settings, consentOf);
   const failures = watchFailures();
   onFailure(failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe, close } = session;

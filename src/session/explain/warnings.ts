@@ -49,26 +49,33 @@ const PATIENCE_MS = 10_000;
 /**
  * Warn once about a session that waits for the page: for the answer of its consent gate, or for a token set that nothing supplies.
  * Returns a function that stops watching.
+ *
+ * @param consentOf  the answer of the gate, if it has answered.
  */
-export function watchWaiting(session: Session, { provide, refresh, store }: Settings): () => void {
+export function watchWaiting(
+  session: Session,
+  { provide, refresh, store }: Settings,
+  consentOf: () => boolean | undefined,
+): () => void {
   const reason = () => {
     const { phase, next, waitingFor } = session.state;
-    if (waitingFor === 'consent') return 'no_consent';
-    const isEmpty = phase === 'empty' && next?.reason === 'host';
-    return isEmpty && !provide && refresh !== 'off' ? 'no_token' : undefined;
+    if (waitingFor === 'consent') return consentOf() === undefined ? 'no_consent' : undefined;
+    // The drop-in has a store of its own, and no `provide`.
+    const isUnsupplied = phase === 'empty' && next?.reason === 'host' && !provide && !store && refresh !== 'off';
+    return isUnsupplied ? 'no_token' : undefined;
   };
   const said = {
     no_consent: 'the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token',
-    no_token: 'there is no token set, and no option provide (data-provide): add it, or call setTokens after sign-in',
+    no_token:
+      'there is no token set, and no option provide (data-provide): if a user is signed in, add it, or call setTokens',
   };
   let isWatching = true;
   let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined;
   session.ready.then(() => {
-    // A session with a store of its own belongs to a test, or to the drop-in, which has no `provide`.
-    if (store || !isWatching || !reason()) return;
+    const code = isWatching && reason();
+    if (!code) return;
     timer = setTimeout(() => {
-      const code = reason();
-      if (code) warn(said[code], code);
+      if (reason() === code) warn(said[code], code);
     }, PATIENCE_MS);
     // A server must be able to end.
     timer.unref?.();

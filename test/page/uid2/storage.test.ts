@@ -488,6 +488,13 @@ describe('a clock', () => {
     visit().init({ baseUrl: BASE_URL });
     await complete();
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-2', false]);
+    sdk.setIdentity(wireSet(6, Number(date)));
+    // Not written yet.
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired(), sdk.isIdentityAvailable()]).toEqual([
+      'advertising-6',
+      false,
+      true,
+    ]);
   });
 
   test('set to 1970 between two pages: no token is given out, not even briefly', async () => {

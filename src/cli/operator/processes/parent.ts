@@ -195,6 +195,7 @@ export async function runProcesses(
       endStart?.();
       await stopped;
       drainMs = fullDrainMs;
+      if (drainMs > 0) group.log.info({ drainSeconds: settings.drainSeconds }, 'stopping');
     } finally {
       await group.stop(drainMs);
       await metrics?.close();
