@@ -82,13 +82,7 @@ export function createSession(options: SessionOptions): Session {
       close(core);
     },
   };
-  if (!explain) return session;
-  return explain.session(
-    session,
-    settings,
-    () => core.consent,
-    (listener) => events.on('failure', listener),
-  );
+  return explain ? explain.session(session, core) : session;
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */

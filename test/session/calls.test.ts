@@ -36,6 +36,7 @@ describe('getToken()', () => {
     const fixture = createFixture();
     const now = vi.fn(() => Date.now());
     const { session } = fixture.open({ now, consent: () => new Promise(() => {}) });
+    await session.ready;
     /** How often one more call reads the clock, which the session does each time it decides. */
     const readings = async () => {
       now.mockClear();

@@ -1,11 +1,11 @@
 /** Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed. */
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
-import { expectedGot, type TokenError } from '../../token/errors.ts';
+import { expectedGot } from '../../token/errors.ts';
 import type { EventName } from '../rules/session-events.ts';
-import type { Session, Settings } from '../types.ts';
+import type { Session } from '../types.ts';
 import { nearest } from './nearest.ts';
-import { checkLabel, watchFailures, watchWaiting } from './warnings.ts';
+import { checkLabel, type Inside, watchFailures, watchWaiting } from './warnings.ts';
 
 /** Every event: those of the types, and those that `on` spells out. */
 const EVENTS = Object.keys({
@@ -44,19 +44,11 @@ function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
 
 /**
  * Make the methods of a session check their arguments, and warn about its failures and if it waits. Returns the same session.
- *
- * @param consentOf  the answer of the consent gate, if it has answered.
- * @param onFailure  listens to every failure of the session.
  */
-export function checkArguments(
-  session: Session,
-  settings: Settings,
-  consentOf: () => boolean | undefined,
-  onFailure: (listener: (error: TokenError) => void) => void,
-): Session {
-  const stopWatching = watchWaiting(session, settings, consentOf);
+export function checkArguments(session: Session, core: Inside): Session {
+  const stopWatching = watchWaiting(session, core);
   const failures = watchFailures();
-  onFailure(failures.warn);
+  core.events.on('failure', failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe, close } = session;
   const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe' | 'close'> = {
     getToken(options) {

@@ -43,23 +43,28 @@ export function watchFailures() {
   return failures;
 }
 
+/** What the warnings read of the inside of a session. */
+export interface Inside {
+  readonly settings: Settings;
+  /** The answer of the consent gate, if it has answered. */
+  readonly consent?: boolean | undefined;
+  readonly events: { on(event: 'failure', listener: (error: TokenError) => void): unknown };
+}
+
 /** How long a session may wait for the page before that is said, ms. */
 const PATIENCE_MS = 10_000;
 
 /**
  * Warn once about a session that waits for the page: for the answer of its consent gate, or for a token set that nothing supplies.
  * Returns a function that stops watching.
- *
- * @param consentOf  the answer of the gate, if it has answered.
  */
-export function watchWaiting(
-  session: Session,
-  { provide, refresh, store }: Settings,
-  consentOf: () => boolean | undefined,
-): () => void {
+export function watchWaiting(session: Session, core: Inside): () => void {
+  const { provide, refresh, store } = core.settings;
   const reason = () => {
-    const { phase, next, waitingFor } = session.state;
-    if (waitingFor === 'consent') return consentOf() === undefined ? 'no_consent' : undefined;
+    const { phase, next, waitingFor, lastError } = session.state;
+    // An error has been reported, which names the reason.
+    if (lastError) return undefined;
+    if (waitingFor === 'consent') return core.consent === undefined ? 'no_consent' : undefined;
     // The drop-in has a store of its own, and no `provide`.
     const isUnsupplied = phase === 'empty' && next?.reason === 'host' && !provide && !store && refresh !== 'off';
     return isUnsupplied ? 'no_token' : undefined;
