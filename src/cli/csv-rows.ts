@@ -190,7 +190,7 @@ async function* rowsOf(input: Input, format: { delimiter?: string }): AsyncGener
 export interface OpenRows {
   /** The first row, which may be a header; undefined for an empty input. */
   readonly first: Row | undefined;
-  /** The rows after it that have been read so far: up to one that `isEnough` accepts, if the input has one. */
+  /** The rows after it that have been read so far: at least one, if the input has one. */
   readonly next: readonly Row[];
   /** Number of rows that have been read. */
   readonly seen: number;
@@ -200,8 +200,8 @@ export interface OpenRows {
   readonly rows: AsyncIterable<readonly Row[]>;
 }
 
-/** Maximum number of rows that are read to find those. */
-const MAX_FIRST_ROWS = 1000;
+/** Maximum number of malformed rows that are skipped to find the first two rows. */
+const MAX_SKIPPED = 1000;
 
 /**
  * Start reading the rows of an input.
@@ -209,30 +209,22 @@ const MAX_FIRST_ROWS = 1000;
  * @param delimiter  separator of the fields. Default: the one in a first line such as `sep=;`, otherwise detected from the first
  *   line.
  * @param keepsEmpty  whether an empty line is a row. Default: false.
- * @param isEnough    whether a row after the first one shows which column to read; reading goes on until then. Default: any does.
  * @throws {RangeError} if the input cannot be read or, also while reading `rows`, if a line is too long.
  */
 export async function openRows(
   input: Input,
   delimiter?: string,
-  {
-    keepsEmpty = false,
-    isEnough = () => true,
-  }: { readonly keepsEmpty?: boolean; isEnough?(fields: readonly string[]): boolean } = {},
+  { keepsEmpty = false }: { readonly keepsEmpty?: boolean } = {},
 ): Promise<OpenRows> {
   const format: { delimiter?: string } = delimiter === undefined ? {} : { delimiter };
   const rows = rowsOf(input, format);
   const seen: Row[] = [];
   const kept = (some: readonly Row[]) => (keepsEmpty ? some : some.filter((row) => !isEmpty(row)));
   const whole = () => seen.filter((row) => !row.broken && !isEmpty(row));
-  const hasEnough = () =>
-    whole()
-      .slice(1)
-      .some(({ fields }) => isEnough(fields));
   for (;;) {
     const { value, done } = await rows.next();
     if (value) seen.push(...kept(value));
-    if (done || hasEnough() || seen.length > MAX_FIRST_ROWS) break;
+    if (done || whole().length > 1 || seen.length > MAX_SKIPPED) break;
   }
   const [first, ...next] = whole();
   const { length } = seen;
@@ -246,4 +238,10 @@ export async function openRows(
     }
   }
   return { first, next, seen: length, delimiter: format.delimiter ?? ',', rows: all() };
+}
+
+/** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */
+export function noRowsFault(name: string, seen: number, header: unknown): string | undefined {
+  if (seen === 0) return `${name}: expected rows, got none: it is empty`;
+  return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
 }

@@ -115,9 +115,3 @@ export async function warnIfReadableByOthers(file: string, { err }: Io, option?:
   const name = `${option ? `${option}: ` : ''}${shownPath(file)}`;
   err(`warning: ${name}: other users can read or change this file (mode ${mode}); run chmod 600 on it`);
 }
-
-/** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */
-export function noRowsFault(name: string, seen: number, header: unknown): string | undefined {
-  if (seen === 0) return `${name}: expected rows, got none: it is empty`;
-  return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
-}

@@ -4,8 +4,8 @@
 
 import { columnOf, missingField } from './columns.ts';
 import { csvLine, formatInstant } from './csv-line.ts';
-import { openRows } from './csv-rows.ts';
-import { type Input, noRowsFault, openInput } from './input.ts';
+import { noRowsFault, openRows } from './csv-rows.ts';
+import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
 import type { RowOptions } from './options.ts';
 import { createProgressLine } from './progress.ts';
@@ -21,9 +21,8 @@ async function* rawIdsIn(
   { column, delimiter }: RowOptions,
   io: Io,
 ): AsyncGenerator<string, void, undefined> {
+  const { first, next, seen, rows } = await openRows(input, delimiter);
   const isValue = (field: string): boolean => RAW_ID.test(field);
-  const isEnough = (fields: readonly string[]): boolean => fields.some((field) => isValue(field.trim()));
-  const { first, next, seen, rows } = await openRows(input, delimiter, { isEnough });
   const { index, header } = columnOf(
     { first: first?.fields, next: next.map(({ fields }) => fields), isValue },
     column,

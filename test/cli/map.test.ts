@@ -223,19 +223,13 @@ describe('tessera map FILE', () => {
     await expectStored([{ email }]);
   });
 
-  test.each([
-    ['in one piece', ['id,contact\n1,\n2,n/a\n3,piece@example.com'], 'piece@example.com'],
-    ['in two', ['id,contact\n1,\n', '2,n/a\n3,pieces@example.com\n'], 'pieces@example.com'],
-  ])(
-    'tells a header with an unknown name from data, also if the first rows have no value: %s',
-    async (_, stdin, email) => {
-      const { code, json } = await mapJson(['-', '--column', '2', '--rejects', fixture.path('no-value.csv')], {
-        stdin,
-      });
-      expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 3, 1, 2]);
-      await expectStored([{ email }]);
-    },
-  );
+  test('tells a header with an unknown name from data, also if the first rows have no value', async () => {
+    const { code, json } = await mapJson(['-', '--column', '2', '--rejects', fixture.path('no-value.csv')], {
+      stdin: ['id,contact\n1,\n2,n/a\n3,later@example.com'],
+    });
+    expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 3, 1, 2]);
+    await expectStored([{ email: 'later@example.com' }]);
+  });
 
   test.each<[args: string[], text: string, said: string]>([
     [

@@ -9,8 +9,8 @@ import { diiFault } from '../../server/dii.ts';
 import type { Dii } from '../../server/index.ts';
 import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '../../token/index.ts';
 import { columnOf, missingField, normalizeName } from '../columns.ts';
-import { openRows, type Row } from '../csv-rows.ts';
-import { type Input, noRowsFault } from '../input.ts';
+import { noRowsFault, openRows, type Row } from '../csv-rows.ts';
+import type { Input } from '../input.ts';
 import type { RowOptions } from '../options.ts';
 
 /** As `normalizeName` returns them. */
@@ -121,11 +121,10 @@ export async function openDiiColumn(
   { column, delimiter: givenDelimiter, type: given }: DiiRowOptions,
   keepsEmpty = false,
 ): Promise<DiiColumn> {
+  const { first: top, next, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty });
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
-  const isEnough = (fields: readonly string[]): boolean => fields.some((field) => isValue(field.trim()));
-  const { first: top, next, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty, isEnough });
   const { index, header } = columnOf(
     { first: top?.fields, next: next.map(({ fields }) => fields), isValue },
     column,
