@@ -225,7 +225,7 @@ describe('tessera map FILE', () => {
 
   test('tells a header with an unknown name from data, also if the first rows have no value', async () => {
     const { code, json } = await mapJson(['-', '--column', '2', '--rejects', fixture.path('no-value.csv')], {
-      stdin: ['id,contact\n1,\n2,n/a\n3,later@example.com'],
+      stdin: ['id,contact\n1,\n2,n/a\n3,later@example.com\n'],
     });
     expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 3, 1, 2]);
     await expectStored([{ email: 'later@example.com' }]);
