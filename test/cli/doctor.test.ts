@@ -112,6 +112,13 @@ describe('tessera doctor', () => {
     }
   });
 
+  test('a secret in place of the key', async () => {
+    const { code, out } = await doctor([], { TESSERA_API_KEY: OTHER });
+    expect(code).toBe(1);
+    expect(out.join('\n')).toContain('are TESSERA_API_KEY and TESSERA_CLIENT_SECRET swapped?');
+    expect(out.join()).not.toContain(OTHER);
+  });
+
   test('a secret of another key', async () => {
     const { code, out } = await doctor([], { TESSERA_CLIENT_SECRET: OTHER });
     expect([code, lineOf(out, 'key'), lineOf(out, 'secret')]).toEqual([

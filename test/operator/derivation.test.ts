@@ -1,7 +1,13 @@
 import { hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createNodeB64, decodeB64, encodeB64Ascii, portableB64 } from '../../src/operator/crypto/base64.ts';
+import {
+  createNodeB64,
+  decodeB64,
+  encodeB64Ascii,
+  encodeB64Slices,
+  portableB64,
+} from '../../src/operator/crypto/base64.ts';
 import { createKeys, keyDerivation, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { bucketOf, saltedHash } from '../../src/operator/identity/raw-ids.ts';
@@ -107,6 +113,14 @@ describe('the fast encoders agree with token/bytes.ts and Node', () => {
           expect(Uint8Array.from(decodeB64(ascii)!)).toEqual(Uint8Array.from(bytes));
       }),
     );
+  });
+
+  test.each([0, 1, 24_575, 24_576, 24_577, 100_000])('base64 of %i bytes in slices', async (length) => {
+    const bytes = Uint8Array.from({ length }, (_, i) => i);
+    let pauses = 0;
+    const sliced = await encodeB64Slices(bytes, () => void pauses++);
+    expect(Buffer.from(sliced).toString()).toBe(toB64(bytes));
+    expect(pauses).toBe(Math.ceil(length / 24_576));
   });
 
   test('integers', () => {
