@@ -59,8 +59,9 @@ const onDatabases = {
   hookTimeout: 240_000,
 };
 const inBrowsers = {
-  // After all other tests, which would delay the timers of pages.
+  // After all other tests, and no more at once than there are cores: a page on a busy machine gives its store up after 1.5 s.
   sequence: { groupOrder: 1 },
+  maxWorkers: availableParallelism(),
   globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
 };
 
