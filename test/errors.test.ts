@@ -38,6 +38,7 @@ test('messages that docs/errors.md quotes are in the source', async () => {
         'session/explain/provide.ts',
         'session/explain/entry.ts',
         'session/explain/no-token.ts',
+        'token/checks.ts',
         'token/token-set.ts',
       ].map((file) => read(`src/${file}`)),
     )

@@ -33,7 +33,8 @@ const HOUR_MS = 3_600_000;
 const MAX_MARGIN_MS = 365 * 24 * HOUR_MS;
 
 function checkMethods<T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T {
-  if (typeof value !== 'object' || value === null) throw new TypeError(expectedGot(option, expected, kindOf(value)));
+  const kind = kindOf(value);
+  if (kind !== 'object') throw new TypeError(expectedGot(option, expected, kind));
   const missing = names.find((name) => typeof value[name] !== 'function');
   if (missing !== undefined) throw new TypeError(expectedGot(option, expected, `an object without ${missing}()`));
   return value;

@@ -6,6 +6,7 @@
  */
 
 import { throwIf, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
 import { createCall } from './call.ts';
 import { type Dii, validSentDii } from './dii.ts';
@@ -62,6 +63,18 @@ function checkString(name: string, value: unknown): string {
   return value as string;
 }
 
+/** Return the part of a token set that a refresh needs. A result of `generate` is not a set, but contains one. */
+function checkRefreshable(given: unknown): Refreshable {
+  throwIf(typeFault('tokens', 'object', given));
+  const { refreshToken, responseKeyB64, status, tokens } = given as Record<string, unknown>;
+  if (refreshToken === undefined && (tokens !== undefined || status === 'optout'))
+    throw new TypeError(expectedGot('tokens', 'a token set', 'a result: if its status is success, pass result.tokens'));
+  return {
+    refreshToken: checkString('tokens.refreshToken', refreshToken),
+    responseKeyB64: checkString('tokens.responseKeyB64', responseKeyB64),
+  };
+}
+
 /**
  * Create a client.
  *
@@ -86,11 +99,7 @@ export function createClient(options: ClientOptions): Client {
     },
     validate: async (advertisingToken, dii, given) =>
       validate(call, checkString('advertisingToken', advertisingToken), sent(dii), limits(given)),
-    refresh: async (tokens, given) => {
-      const refreshToken = checkString('tokens.refreshToken', tokens?.refreshToken);
-      const responseKeyB64 = checkString('tokens.responseKeyB64', tokens?.responseKeyB64);
-      return refresh(call, { refreshToken, responseKeyB64 }, limits(given));
-    },
+    refresh: async (tokens, given) => refresh(call, checkRefreshable(tokens), limits(given)),
     optOut: async (dii, given) => optOut(call, sent(dii), limits(given)),
   };
 }

@@ -84,15 +84,23 @@ function hashed(type: DiiType, given: string): SentDii {
   return { form: value === undefined ? type : `${type}_hash`, value };
 }
 
-function diiError(got: string): TypeError {
-  return new TypeError(`${EXPECTED}, got ${got}`);
-}
-
-function fieldError(dii: Readonly<Record<string, unknown>>): TypeError {
+function gotInstead(dii: Readonly<Record<string, unknown>>): string | undefined {
+  const kind = kindOf(dii);
+  if (kind !== 'object') return kind;
   const given = KEYS.filter((key) => dii[key] !== undefined && dii[key] !== null);
   const [key = KEYS.find((name) => dii[name] === null)] = given;
-  if (given.length > 1 || key === undefined) return diiError(given.slice(0, 2).join(' and ') || 'none of them');
-  return diiError(`${key} as ${kindOf(dii[key])}`);
+  if (given.length > 1 || key === undefined) return given.slice(0, 2).join(' and ') || 'none of them';
+  return typeof dii[key] === 'string' ? undefined : `${key} as ${kindOf(dii[key])}`;
+}
+
+/**
+ * Explain why a value is not of the type {@link Dii}. Undefined if it is, whether or not it is valid.
+ *
+ * @example diiTypeFault('user@example.com') // 'DII: expected exactly one of ... as a string, got string'
+ */
+export function diiTypeFault(dii: unknown): string | undefined {
+  const got = gotInstead(dii as Readonly<Record<string, unknown>>);
+  return got && `${EXPECTED}, got ${got}`;
 }
 
 /**
@@ -101,13 +109,13 @@ function fieldError(dii: Readonly<Record<string, unknown>>): TypeError {
  * @throws {TypeError} if it is not an object with exactly one of the four as a string. The message never contains the value.
  */
 export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
-  if (typeof dii !== 'object' || dii === null) throw diiError(kindOf(dii));
+  if (typeof dii !== 'object' || dii === null) throw new TypeError(diiTypeFault(dii));
   // Not a loop over the names, which would double the time for each row.
   const { email, emailHash, phone, phoneHash } = dii;
   const given = Number(email != null) + Number(emailHash != null) + Number(phone != null) + Number(phoneHash != null);
   const value: unknown = email ?? emailHash ?? phone ?? phoneHash;
   if (given === 0 && KEYS.some((key) => dii[key] === null)) return NO_DII;
-  if (given !== 1 || typeof value !== 'string') throw fieldError(dii);
+  if (given !== 1 || typeof value !== 'string') throw new TypeError(diiTypeFault(dii));
   const type = email != null || emailHash != null ? 'email' : 'phone';
   const form = email != null || phone != null ? type : (`${type}_hash` as const);
   const fault = diiFault(form, value);
@@ -137,7 +145,7 @@ export function invalidReason(dii: Dii): string {
  */
 export function validSentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   const sent = sentDii(dii, hashLocally);
-  if (sent === NO_DII) throw fieldError(dii);
+  if (sent === NO_DII) throw new TypeError(diiTypeFault(dii));
   const { form, value } = sent;
   const isValid = value === undefined || hashLocally === 'none' || hashTextOf(form, value) !== undefined;
   return isValid ? sent : { form, value: undefined };

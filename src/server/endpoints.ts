@@ -34,8 +34,7 @@ export function answerOf(result: TokenResult): WireAnswer {
   const { status, tokens } = Object(result) as Partial<Extract<TokenResult, { tokens: TokenSet }>>;
   if (status === 'success' && tokens) return { status, body: toWire(tokens) };
   if (result?.status === 'optout') return { status: 'optout' };
-  const got = result instanceof Promise ? 'a Promise: await it' : kindOf(result);
-  throw new TypeError(expectedGot('answerOf', 'the result of generate or refresh', got));
+  throw new TypeError(expectedGot('answerOf', 'the result of generate or refresh', kindOf(result)));
 }
 
 /** If a set does not parse here, the service is at fault, not the caller. */

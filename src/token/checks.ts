@@ -42,12 +42,14 @@ export function requestOptions(given: RequestInit): RequestInit {
 /**
  * Name the type of a value.
  *
- * @returns `null`, `array`, `empty string`, or what `typeof` returns.
+ * @returns `null`, `array`, `empty string`, for a promise what to do about it, or what `typeof` returns.
  * @example kindOf([]) // 'array'
+ * @example kindOf(client.generate(dii)) // 'a Promise: await it'
  */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (value === '') return 'empty string';
+  if (typeof (value as Partial<PromiseLike<unknown>> | undefined)?.then === 'function') return 'a Promise: await it';
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
@@ -55,14 +57,15 @@ export function kindOf(value: unknown): string {
  * Check the type of a value.
  *
  * @param name  the option or field, for the sentence.
- * @param type  `string` (not empty), `number` (finite and above 0), `object` (no array, not null), or another result of `typeof`.
+ * @param type  `string` (not empty), `number` (finite and above 0), `object` (no array, no promise, not null), or another result
+ *   of `typeof`.
  * @returns     undefined if the value fits, else a sentence.
  * @example typeFault('tokens', 'object', null) // 'tokens: expected object, got null'
  */
 export function typeFault(name: string, type: string, value: unknown): string | undefined {
   const kind = kindOf(value);
   if (kind !== type) return expectedGot(name, type, kind);
-  if (typeof value === 'number' && !(value > 0 && Number.isFinite(value)))
+  if (type === 'number' && !((value as number) > 0 && Number.isFinite(value)))
     return expectedGot(name, 'finite number above 0', value);
   return undefined;
 }

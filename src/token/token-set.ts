@@ -183,10 +183,9 @@ export function parsePlainAnswer(input: unknown): Answer {
 
 /** Describe input that is passed on before it is parsed as JSON, with the remedy. */
 function unparsedFault(input: unknown): string | undefined {
-  const { json, then } = Object(input) as Record<string, unknown>;
+  const { json } = Object(input) as Record<string, unknown>;
   const got =
     (typeof json === 'function' && 'a Response: use await response.json()') ||
-    (typeof then === 'function' && 'a Promise: await it') ||
     (typeof input === 'string' && input && 'a string: use JSON.parse, or response.json() for response.text()');
   return got ? expectedGot('token set', 'object', got) : undefined;
 }

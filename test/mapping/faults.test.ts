@@ -227,6 +227,7 @@ test('a wrong option is named', async () => {
   const refused = async (options: object) => (await errorOf(createMappings({ ...good, ...options }))).message;
   expect(await refused({ client: undefined })).toBe('client: expected a client of tessera-id/server, got undefined');
   expect(await refused({ client: {} })).toContain('got an object without mapIdentities()');
+  expect(await refused({ database: Promise.resolve({}) })).toContain('or an open database, got a Promise: await it');
   expect(await refused({ database: 5 })).toContain('database: expected a folder');
   expect(await refused({ database: 'mysql://user:secret@host/name' })).not.toContain('secret');
   expect(await refused({ version: 4 })).toBe('version: expected 2 or 3, got 4');

@@ -2,7 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClient, type Dii } from '../../src/server/index.ts';
-import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService } from './scripted-service.ts';
+import { parseTokenSet } from '../../src/token/token-set.ts';
+import { NOW, opened, optionsFor, plain, rejectionOf, SET, type Step, scriptedService } from './scripted-service.ts';
 
 const dii = { email: 'user@example.com' };
 const CALLS = {
@@ -99,6 +100,49 @@ test.each<[dii: Dii, hashLocally: ClientOptions['hashLocally'], expected: string
       message: `generate: POST /v2/token/generate not sent: expected ${expected} (Invalid Identifier)`,
     });
     expect(service.seen).toEqual([]);
+  },
+);
+
+const DII = 'DII: expected exactly one of email, emailHash, phone, phoneHash as a string';
+const promise = Promise.resolve(dii) as never;
+
+test.each<[what: string, call: (client: Client) => unknown, expected: string]>([
+  ['generate: dii', (client) => client.generate(promise), DII],
+  ['generate: a member', (client) => client.generate({ email: promise }), `${DII}, got email as`],
+  ['generate: options', (client) => client.generate(dii, promise), 'options: expected object'],
+  ['generate: consent', (client) => client.generate(dii, { tcfConsent: promise }), 'tcfConsent: expected string'],
+  ['validate: token', (client) => client.validate(promise, dii), 'advertisingToken: expected string'],
+  ['validate: dii', (client) => client.validate('token', promise), DII],
+  ['refresh', (client) => client.refresh(promise), 'tokens: expected object'],
+  ['optOut', (client) => client.optOut(promise), DII],
+  ['mapIdentities', (client) => client.mapIdentities(promise).toArray(), 'source: expected iterable or async iterable'],
+  ['mapIdentities: an item', (client) => client.mapIdentities([promise]).toArray(), DII],
+  ['mapIdentitiesV2', (client) => client.mapIdentitiesV2([promise]).toArray(), DII],
+  ['optOutStatus', (client) => client.optOutStatus(promise), 'rawIds: expected iterable or async iterable'],
+  ['optOutStatus: an item', (client) => client.optOutStatus([promise]).toArray(), 'rawIds: expected string'],
+  ['rotatedBuckets', (client) => client.rotatedBuckets(promise), 'since: expected epoch milliseconds or a valid Date'],
+  ['createClient', () => createClient(promise), 'options: expected object'],
+  [
+    'createClient: apiKey',
+    () => createClient({ ...optionsFor(scriptedService(plain(500))), apiKey: promise }),
+    'apiKey: expected string',
+  ],
+])('a missing await is named, and nothing is sent: %s', async (_, call, expected) => {
+  const service = scriptedService(plain(500));
+  const got = expected.includes(', got ') ? '' : ', got';
+  expect(await rejectionOf((async () => call(createClient(optionsFor(service))))())).toEqual(
+    new TypeError(`${expected}${got} a Promise: await it`),
+  );
+  expect(service.seen).toEqual([]);
+});
+
+test.each([{ status: 'success', tokens: parseTokenSet(SET) }, { status: 'optout' }])(
+  'a refresh of a whole result says which part of it to pass: %j',
+  async (result) => {
+    const client = createClient(optionsFor(scriptedService(plain(500))));
+    expect(await rejectionOf(client.refresh(result as never))).toEqual(
+      new TypeError('tokens: expected a token set, got a result: if its status is success, pass result.tokens'),
+    );
   },
 );
 

@@ -28,6 +28,9 @@ describe('kindOf', () => {
     [true, 'boolean'],
     [Symbol('s'), 'symbol'],
     [() => {}, 'function'],
+    [Promise.resolve({}), 'a Promise: await it'],
+    // Of another library, or of another frame.
+    [Object.fromEntries([['then', () => {}]]), 'a Promise: await it'],
   ])('%o is %s', (value, kind) => {
     expect(kindOf(value)).toBe(kind);
   });
@@ -51,6 +54,7 @@ describe('typeFault', () => {
     ['object', nullPrototype, undefined],
     ['object', null, 'object, got null'],
     ['object', [], 'object, got array'],
+    ['object', Promise.resolve({}), 'object, got a Promise: await it'],
     ['function', () => {}, undefined],
     ['function', {}, 'function, got object'],
     ['boolean', false, undefined],
