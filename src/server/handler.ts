@@ -11,7 +11,7 @@ import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
 import { checkInteger, checkOptionNames } from './checks.ts';
 import type { Client } from './client.ts';
 import { callerFault, checkOrigins, isAllowedCaller, preflightHeaders } from './cross-site.ts';
-import { type Dii, isWithoutValue } from './dii.ts';
+import { type Dii, diiTypeFault, isWithoutValue } from './dii.ts';
 import { answerOf, isInvalidDii } from './endpoints.ts';
 
 /** Options of `tokenHandler`. */
@@ -24,9 +24,9 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
    * Returns the DII of the signed-in user, or null if nobody is signed in. If the DII is invalid, or its value is null, the response
-   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. Read it from your own
-   * login session (a cookie, a header), never from the body or the URL of the request, because anyone could then request another
-   * user's tokens.
+   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. For anything else than
+   * DII, such as the address alone, it receives such an error too, but the response is 500. Read the DII from your own login session
+   * (a cookie, a header), never from the body or the URL of the request, because anyone could then request another user's tokens.
    *
    * @param context  the further arguments of the handler, for example the context of a route or an environment.
    */
@@ -114,16 +114,45 @@ function reporterOf(onError: NonNullable<TokenHandlerOptions['onError']>) {
   };
 }
 
-function withoutValue(dii: Dii): TokenError {
-  const got = Object.entries(dii).map(([key, value]) => `${key} as ${kindOf(value)}`);
-  return new TokenError('client_error', `tokenHandler: ${expectedGot('user', 'DII', got.join(', '))}`);
+/** Create an error for `onError`. The default of that option prints its message, which therefore contains no DII. */
+function handlerError(message: string, status?: number): TokenError {
+  return new TokenError('client_error', `tokenHandler: ${message}`, { status });
 }
 
-function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
-  if (typeof client?.generate === 'function') return client;
-  throw new TypeError(
-    expectedGot('client', 'a client from createClient, or a function that creates one', kindOf(client)),
-  );
+/** Throw if a function of the host has returned a wrong value. */
+function refuseReturned(fault: string | false | undefined): void {
+  if (fault) throw handlerError(fault);
+}
+
+function withoutValue(dii: Dii): TokenError {
+  const got = Object.entries(dii).map(([key, value]) => `${key} as ${kindOf(value)}`);
+  return handlerError(expectedGot('user', 'DII', got.join(', ')));
+}
+
+function userFault(dii: Dii): string | undefined {
+  const fault = diiTypeFault(dii);
+  return fault && `user: ${fault}`;
+}
+
+function clientFault(client: Pick<Client, 'generate'>): string | undefined {
+  if (typeof client?.generate === 'function') return undefined;
+  return expectedGot('client', 'a client from createClient, or a function that creates one', kindOf(client));
+}
+
+/** Return a function that creates the client when it is first called. */
+function onceCreated(given: TokenHandlerOptions['client']): () => Pick<Client, 'generate'> {
+  if (typeof given !== 'function') {
+    throwIf(clientFault(given));
+    return () => given;
+  }
+  let client: Pick<Client, 'generate'> | undefined;
+  return () => {
+    if (client) return client;
+    const created = given();
+    refuseReturned(clientFault(created));
+    client = created;
+    return client;
+  };
 }
 
 /**
@@ -136,7 +165,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * | from a page on another origin that `origins` does not list | 403 |
  * | `OPTIONS` (preflight) from a page on one of `origins` | 204 |
  * | any other method | 405 |
- * | the host's `user` or `tcfConsent`, or its function `client`, failed | 500 |
+ * | the host's `user` or `tcfConsent`, or its function `client`, failed or returned something else | 500 |
  * | the service failed | 502, 503 (with `Retry-After` where known), 504 |
  *
  * Every answer is `no-store`. Every failure has the body `{ "status": "error" }` and nothing else.
@@ -154,22 +183,19 @@ export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkOptionNames('options', NAMES, options);
-  const { client: given, user, tcfConsent, onError, timeoutMs } = options;
-  if (typeof given !== 'function') checkClient(given);
+  const { user, tcfConsent, onError, timeoutMs } = options;
+  const clientOf = onceCreated(options.client);
   throwIf(typeFault('user', 'function', user));
   if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
   if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
   if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
   const origins = checkOrigins(options.origins ?? []);
 
-  let client: Pick<Client, 'generate'> | undefined;
-  const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
-
   const report = reporterOf(onError ?? createConsoleReporter());
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
     const refuse = (status: number, message: string, headers?: Record<string, string>) => {
-      report(new TokenError('client_error', `tokenHandler: ${message}`, { status }), request);
+      report(handlerError(message, status), request);
       return fail(status, headers);
     };
 
@@ -185,10 +211,12 @@ export function tokenHandler<Context extends unknown[] = []>(
         report(withoutValue(dii), request);
         return reply(204);
       }
+      refuseReturned(userFault(dii));
       const consent = (await tcfConsent?.(request, ...context)) || undefined;
-      const found = clientOf();
+      if (consent !== undefined) refuseReturned(typeFault('tcfConsent', 'string', consent));
+      const client = clientOf();
       isAsked = true;
-      return reply(200, answerOf(await found.generate(dii, { timeoutMs, tcfConsent: consent })));
+      return reply(200, answerOf(await client.generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
       report(error, request);
       // The host's functions may throw TokenErrors of their own, which do not come from the service.

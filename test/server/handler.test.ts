@@ -365,10 +365,28 @@ describe('failures: the page gets a status, the host the error', () => {
     },
   );
 
-  test('a `user` function that returns something else than DII is 500', async () => {
-    const { post, errors } = handlerOf(success, { user: () => 'user@example.com' as never });
-    expect((await post()).status).toBe(500);
-    expect(errors).toEqual([expect.any(TypeError)]);
+  const EXPECTED_DII = 'user: DII: expected exactly one of email, emailHash, phone, phoneHash as a string';
+  test.each<[name: string, returned: unknown, message: string]>([
+    ['user', DII.email, `${EXPECTED_DII}, got string`],
+    ['user', '', `${EXPECTED_DII}, got empty string`],
+    ['user', 1, `${EXPECTED_DII}, got number`],
+    ['user', [DII], `${EXPECTED_DII}, got array`],
+    ['user', { id: 1 }, `${EXPECTED_DII}, got none of them`],
+    ['user', { ...DII, phone: '+12345678901' }, `${EXPECTED_DII}, got email and phone`],
+    ['user', { email: 1 }, `${EXPECTED_DII}, got email as number`],
+    ['user', { email: null, id: 1 }, `${EXPECTED_DII}, got email as null`],
+    ['user', { email: Promise.resolve(DII.email) }, `${EXPECTED_DII}, got email as a Promise: await it`],
+    ['tcfConsent', 1, 'tcfConsent: expected string, got number'],
+    ['client', {}, 'client: expected a client from createClient, or a function that creates one, got object'],
+  ])('a function `%s` of the host that returns %j is 500, and the console says what is wrong', async (...row) => {
+    const [name, returned, message] = row;
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => log.mockRestore());
+    const { post, errors, seen } = handlerOf(success, { [name]: () => returned });
+    expect([(await post()).status, seen]).toEqual([500, []]);
+    expect(errors).toEqual([new TokenError('client_error', `tokenHandler: ${message}`)]);
+    await handlerOf(success, { [name]: () => returned, onError: undefined }).post();
+    expect(log.mock.calls).toEqual([[`[tessera] tokenHandler: ${message}`]]);
   });
 
   test('an onError that throws changes nothing', async () => {
