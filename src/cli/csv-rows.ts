@@ -192,8 +192,8 @@ export interface OpenRows {
   readonly first: Row | undefined;
   /** The rows after it that have been read so far: at least one, if the input has one. */
   readonly next: readonly Row[];
-  /** Number of rows that have been read. */
-  readonly seen: number;
+  /** The rows that have been read so far, with malformed ones. */
+  readonly seen: readonly Row[];
   /** Separates the fields. */
   readonly delimiter: string;
   /** All rows, including those. Can be read once. */
@@ -227,7 +227,6 @@ export async function openRows(
     if (done || whole().length > 1 || seen.length > MAX_SKIPPED) break;
   }
   const [first, ...next] = whole();
-  const { length } = seen;
   async function* all(): AsyncGenerator<readonly Row[], void, undefined> {
     try {
       yield seen.splice(0);
@@ -237,11 +236,11 @@ export async function openRows(
       await rows.return();
     }
   }
-  return { first, next, seen: length, delimiter: format.delimiter ?? ',', rows: all() };
+  return { first, next, seen: [...seen], delimiter: format.delimiter ?? ',', rows: all() };
 }
 
 /** Describe an input without rows; undefined if it has some. `seen`: the rows that were read, with the header if there is one. */
-export function noRowsFault(name: string, seen: number, header: unknown): string | undefined {
-  if (seen === 0) return `${name}: expected rows, got none: it is empty`;
-  return header && seen === 1 ? `${name}: expected rows, got only a header` : undefined;
+export function noRowsFault(name: string, seen: readonly Row[], header: unknown): string | undefined {
+  if (seen.length === 0) return `${name}: expected rows, got none: it is empty`;
+  return header && seen.length === 1 ? `${name}: expected rows, got only a header` : undefined;
 }

@@ -6,6 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { openRows } from '../../src/cli/csv-rows.ts';
 import { openInput } from '../../src/cli/input.ts';
 import type { Io } from '../../src/cli/io.ts';
+import { openDiiRows } from '../../src/cli/map/dii-rows.ts';
 
 vi.mock('csv-parse/sync', { spy: true });
 
@@ -192,6 +193,27 @@ describe('rows', () => {
     const input = await openInput('-', { ...ioOf([]), stdin });
     for await (const _ of (await openRows(input)).rows) break;
     expect(isClosed).toBe(true);
+  });
+
+  test.each<[what: string, text: string, column?: string]>([
+    ['one member each', '{"email":"a@example.com"}\n{"email":"b@example.com"}\n'],
+    ['several members, which are no CSV', '\ufeff{"id":1,"email":"a@example.com"}\r\n\r\n{ "id":2 }\r\n'],
+    ['one line', '{"email":"a@example.com"}'],
+    ['a column', '{"email":"a@example.com"}\n', 'email'],
+  ])('that are JSON lines are refused with the name of the option that reads them: %s', async (_, text, column) => {
+    const opened = openDiiRows(await openInput('-', ioOf([text])), column === undefined ? {} : { column });
+    await expect(opened).rejects.toThrow(
+      new RangeError(
+        'standard input: expected CSV, or one value per line, got JSON lines, which only --out with --jsonl reads',
+      ),
+    );
+  });
+
+  test('of CSV may begin with a brace, or contain JSON', async () => {
+    for (const text of ['{6f96},a@example.com\n{7f96},b@example.com\n', 'a@example.com,x\n"{""id"":1}",x\n']) {
+      const { index } = await openDiiRows(await openInput('-', ioOf([text])), { column: '2' });
+      expect(index).toBe(1);
+    }
   });
 
   test('are split at the given delimiter', async () => {

@@ -110,11 +110,17 @@ export function typeNamed(name: string): DiiType | undefined {
   return TYPES.find((type) => COLUMN_NAMES[type].includes(normalized));
 }
 
+/** Tell whether rows are JSON lines. A row of CSV may begin with a brace, but is no object as a whole. */
+function areJsonLines(rows: readonly Row[]): boolean {
+  const texts = rows.map(({ text }) => text.trim()).filter((text) => text !== '');
+  return texts.length > 0 && texts.every((text) => /^\{\s*"/.test(text) && text.endsWith('}'));
+}
+
 /**
  * Start reading a file of DII. The first rows show which column to read.
  *
  * @param keepsEmpty  whether an empty line is a row. Default: false.
- * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
+ * @throws {RangeError} if the file cannot be read or has JSON lines, no column fits, or the type of its hashes is unknown.
  */
 export async function openDiiColumn(
   input: Input,
@@ -122,6 +128,10 @@ export async function openDiiColumn(
   keepsEmpty = false,
 ): Promise<DiiColumn> {
   const { first: top, next, seen, delimiter, rows } = await openRows(input, givenDelimiter, { keepsEmpty });
+  if (areJsonLines(seen))
+    throw new RangeError(
+      `${input.name}: expected CSV, or one value per line, got JSON lines, which only --out with --jsonl reads`,
+    );
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
   const isValue = (field: string): boolean =>
     parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
