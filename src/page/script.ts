@@ -38,21 +38,21 @@ function provideFrom(url: string): (request: ProvideRequest) => Promise<unknown>
   };
 }
 
-/** The events of a session that are repeated on `window`, where their names are in lower case. */
-const DOM_EVENTS: Record<Exclude<EventName, 'error'>, true> = {
-  token: true,
-  expired: true,
-  optout: true,
-  needsTokens: true,
-};
+/** The events of a session that are repeated on `window`, and their names there. */
+const DOM_EVENTS = {
+  token: 'tessera:token',
+  expired: 'tessera:expired',
+  optout: 'tessera:optout',
+  needsTokens: 'tessera:needstokens',
+} satisfies Record<Exclude<EventName, 'error'>, string>;
 
 /** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
 function repeatEvents(session: Session) {
-  for (const event of Object.keys(DOM_EVENTS))
+  for (const [event, name] of Object.entries(DOM_EVENTS))
     session.on(event as keyof typeof DOM_EVENTS, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
-      dispatchEvent(new CustomEvent(`tessera:${event}`.toLowerCase(), ownMembers({ detail })));
+      dispatchEvent(new CustomEvent(name, ownMembers({ detail })));
     });
 }
 

@@ -55,10 +55,9 @@ export async function runAttempt(
   });
   // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
-  if (holder !== lease) {
-    context.otherLeaseId = isLeased(claimed, now(), isLocked) ? holder?.id : undefined;
-    return VOID;
-  }
+  const isHeld = holder !== lease && isLeased(claimed, now(), isLocked);
+  context.otherLeaseId = isHeld ? holder?.id : undefined;
+  if (holder !== lease) return VOID;
   const outcome = await ask(context, plan, claimed.set, signal).catch(
     (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown, settings.baseUrl) }),
   );

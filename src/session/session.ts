@@ -31,11 +31,7 @@ import type { Session, SessionOptions } from './types.ts';
  * @example const session = createSession({ baseUrl: 'https://operator.example', provide });
  */
 export function createSession(options: SessionOptions): Session {
-  return sessionOf(createCore(options));
-}
-
-/** Start the session of a core, and offer its methods. */
-export function sessionOf(core: Core): Session {
+  const core = createCore(options);
   const { settings, events } = core;
   const stopWatching = explain?.watch(settings);
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
@@ -73,7 +69,7 @@ export function sessionOf(core: Core): Session {
     },
     clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
-    // `isPageLoad` is an option of the script tag, which is not public.
+    // `isPageLoad` is an option of the script tag and the drop-in, which is not public.
     signIn: (given?: { user?: string | undefined; isPageLoad?: boolean }) => {
       const user = userOf(settings, given);
       const { isPageLoad } = ownMembers(given);
@@ -90,14 +86,14 @@ export function sessionOf(core: Core): Session {
 }
 
 /** Build the inside of a session. Its parts call one another only once all of them exist. */
-export function createCore(options: SessionOptions): Core {
+function createCore(options: SessionOptions): Core {
   const settings = parseOptions(options);
-  const { name, logger } = settings;
+  const { baseUrl, name, logger, consent } = settings;
   const { now, follow } = createClock(settings.now);
   // A missing IndexedDB (Node, some webviews) is not a failure.
   const store = settings.store ?? ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
   // Opening the store is the slowest step before the first token: start it, and build the session meanwhile.
-  if (!settings.consent) ignoreFailure(() => store.open?.());
+  if (!consent) ignoreFailure(() => store.open?.());
   const log = (what: unknown): void => void ignoreFailure(() => logger?.debug('tessera', what));
   // All members are own: a link may set members of `Object.prototype`.
   const core = ownMembers<Core>({
@@ -114,7 +110,7 @@ export function createCore(options: SessionOptions): Core {
     now,
     log,
     events: createEvents(),
-    records: createShownRecord(settings.baseUrl, store, {
+    records: createShownRecord(baseUrl, store, {
       follow,
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
       onSeen: (...seen) => void Object.assign(core, pageStateAfter(core, ...seen)),

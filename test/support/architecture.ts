@@ -144,10 +144,7 @@ const SHARED = [
   'session/explain/warnings.ts',
   // For the script tags and the drop-in, which also read properties of the document that named elements can hide.
   'session/browser/lifecycle.ts',
-  // The drop-in shows the record of its session, with the refresh token, and changes it by what it finds in local storage and cookies.
-  'session/commit.ts',
-  'session/core.ts',
-  'session/session.ts',
+  // The drop-in's store returns the record that follows from a copy, and limits the time of its database.
   'session/rules/host-changes.ts',
   'session/rules/record.ts',
   'session/timeout.ts',
