@@ -94,23 +94,27 @@ function failService(error: TokenError): Response {
 /** The shortest time between two lines in the console, ms. */
 const LINE_MS = 1000;
 
+/** A function of the host. */
+type HostFunction = 'user' | 'tcfConsent' | 'client' | 'client.generate';
+
 /** Create the default of `onError`. What the host's code threw may contain DII, so only its class is printed. */
-function createConsoleReporter(): (error: unknown) => void {
+function createConsoleReporter() {
   let nextAt = 0;
-  return (error) => {
+  return (error: unknown, thrower: HostFunction | undefined): void => {
     const now = Date.now();
     if (now < nextAt) return;
     nextAt = now + LINE_MS;
-    const thrown = `a function of this server threw ${(error as Error | undefined)?.constructor?.name ?? typeof error}`;
+    const thrown = `${thrower} failed with ${(error as Error | undefined)?.constructor?.name ?? typeof error}`;
     const reason = error instanceof TokenError ? error.message : `tokenHandler: ${thrown}; pass onError to see it`;
     console.error(`[tessera] ${reason}`);
   };
 }
 
 /** A listener that throws or rejects must affect neither the answer nor the process. */
-function reporterOf(onError: NonNullable<TokenHandlerOptions['onError']>) {
-  return (error: unknown, request: Request): void => {
-    (async () => onError(error, request))().catch(() => {});
+function reporterOf(onError: TokenHandlerOptions['onError']) {
+  const print = createConsoleReporter();
+  return (error: unknown, request: Request, thrower?: HostFunction): void => {
+    (async () => (onError ? onError(error, request) : print(error, thrower)))().catch(() => {});
   };
 }
 
@@ -191,7 +195,7 @@ export function tokenHandler<Context extends unknown[] = []>(
   if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
   const origins = checkOrigins(options.origins ?? []);
 
-  const report = reporterOf(onError ?? createConsoleReporter());
+  const report = reporterOf(onError);
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
     const refuse = (status: number, message: string, headers?: Record<string, string>) => {
@@ -203,7 +207,7 @@ export function tokenHandler<Context extends unknown[] = []>(
     if (allowed) return reply(204, undefined, allowed);
     if (request.method !== 'POST') return refuse(405, expectedGot('method', 'POST', request.method), { allow: 'POST' });
     if (!isAllowedCaller(request, origins)) return refuse(403, callerFault(request));
-    let isAsked = false;
+    let called: HostFunction = 'user';
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
@@ -212,15 +216,17 @@ export function tokenHandler<Context extends unknown[] = []>(
         return reply(204);
       }
       refuseReturned(userFault(dii));
+      called = 'tcfConsent';
       const consent = (await tcfConsent?.(request, ...context)) || undefined;
       if (consent !== undefined) refuseReturned(typeFault('tcfConsent', 'string', consent));
+      called = 'client';
       const client = clientOf();
-      isAsked = true;
+      called = 'client.generate';
       return reply(200, answerOf(await client.generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
-      report(error, request);
-      // The host's functions may throw TokenErrors of their own, which do not come from the service.
-      return isAsked && isTokenError(error) ? failService(error) : fail(500);
+      report(error, request, called);
+      // The other functions may throw TokenErrors of their own, which do not come from the service.
+      return called === 'client.generate' && isTokenError(error) ? failService(error) : fail(500);
     }
   };
 

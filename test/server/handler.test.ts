@@ -410,10 +410,14 @@ describe('failures: the page gets a status, the host the error', () => {
     const line = ['[tessera] generate: POST /v2/token/generate answered 503'];
     expect(log.mock.calls.map(([text]) => [`${text}`.slice(0, line[0]!.length)])).toEqual([line, line]);
     log.mockClear();
-    await post(success, { user: () => Promise.reject(new RangeError(DII.email)) }).post();
-    expect(log.mock.calls).toEqual([
-      ['[tessera] tokenHandler: a function of this server threw RangeError; pass onError to see it'],
-    ]);
+    const fail = () => Promise.reject(new RangeError(DII.email));
+    for (const thrower of ['user', 'tcfConsent', 'client.generate']) {
+      await post(success, thrower === 'client.generate' ? { client: { generate: fail } } : { [thrower]: fail }).post();
+      expect(log.mock.calls).toEqual([
+        [`[tessera] tokenHandler: ${thrower} failed with RangeError; pass onError to see it`],
+      ]);
+      log.mockClear();
+    }
   });
 
   test('no answer contains a key, secret or DII', async () => {

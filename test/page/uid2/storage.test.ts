@@ -810,6 +810,19 @@ describe('a database', () => {
     expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
+  test('that hangs from the start: the identity of a cached page does not replace a newer copy', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    tick();
+    sdk.setIdentity(newSet(5));
+    await complete();
+    visit();
+    hangDatabase();
+    sdk.init({ ...COOKIE, identity: wireSet(1, START) });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
+  });
+
   test('that hangs at a switch of user: the cookie has the new one at once', async () => {
     sdk.init({ ...COOKIE, identity: wireSet(1) });
     await complete();
