@@ -816,6 +816,7 @@ describe('a database', () => {
     tick();
     sdk.setIdentity(newSet(5));
     await complete();
+    tick();
     visit();
     hangDatabase();
     sdk.init({ ...COOKIE, identity: wireSet(1, START) });
