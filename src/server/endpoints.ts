@@ -27,7 +27,7 @@ export type Refreshable = Pick<TokenSet, 'refreshToken' | 'responseKeyB64'>;
 /**
  * Convert a token result to the JSON answer for a page, with the wire names of the service.
  *
- * @throws {TypeError} for anything else than a result: no mistake must look like an opt-out.
+ * @throws {TypeError} for anything other than a result: no mistake must look like an opt-out.
  * @example response.json(answerOf(await client.generate({ email }))); // Express
  */
 export function answerOf(result: TokenResult): WireAnswer {

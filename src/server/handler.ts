@@ -24,7 +24,7 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
    * Returns the DII of the signed-in user, or null if nobody is signed in. If the DII is invalid, or its value is null, the response
-   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. For anything else than
+   * is 204, as if nobody were signed in, and `onError` receives a TokenError `client_error` with the reason. For anything other than
    * DII, such as the address alone, it receives such an error too, but the response is 500. Read the DII from your own login session
    * (a cookie, a header), never from the body or the URL of the request, because anyone could then request another user's tokens.
    *
@@ -124,7 +124,7 @@ function handlerError(message: string, status?: number): TokenError {
 }
 
 /** Throw if a function of the host has returned a wrong value. */
-function refuseReturned(fault: string | false | undefined): void {
+function refuseReturned(fault: string | undefined): void {
   if (fault) throw handlerError(fault);
 }
 

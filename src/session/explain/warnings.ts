@@ -1,6 +1,8 @@
 /** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
 
 import type { TokenError } from '../../token/errors.ts';
+import type { createEvents } from '../events.ts';
+import type { PageState } from '../rules/page-state.ts';
 import type { Session, Settings } from '../types.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
@@ -43,12 +45,10 @@ export function watchFailures() {
   return failures;
 }
 
-/** What the warnings read of the inside of a session. */
-export interface Inside {
+/** What the development build reads of the inside of a session. */
+export interface Inside extends Pick<PageState, 'consent'> {
   readonly settings: Settings;
-  /** The answer of the consent gate, if it has answered. */
-  readonly consent?: boolean | undefined;
-  readonly events: { on(event: 'failure', listener: (error: TokenError) => void): unknown };
+  readonly events: ReturnType<typeof createEvents>;
 }
 
 /** How long a session may wait for the page before that is said, ms. */
