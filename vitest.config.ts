@@ -6,6 +6,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 // vite.config.ts.
 
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
+/** On the source of the production build. */
+const production = ['test/session/production-errors.test.ts'];
 /** A real PostgreSQL, PGlite, and the built command: see test/database/engines.ts and test/support/command.ts. */
 const database = [
   'test/database/{contract,engine-errors}.test.ts',
@@ -94,9 +96,16 @@ export default defineConfig({
       project('page', page, {
         pool: 'threads',
         environment: 'happy-dom',
+        exclude: production,
         // The files of hosts/ import the package by its name.
         alias: { 'tessera-id/token': `${import.meta.dirname}/src/token/index.ts` },
-        setupFiles: ['fake-indexeddb/auto', 'test/support/own-channels.ts'],
+        setupFiles: 'test/support/own-globals.ts',
+        isolate: false,
+      }),
+      project('production', production, {
+        pool: 'threads',
+        environment: 'happy-dom',
+        setupFiles: 'test/support/own-globals.ts',
       }),
       project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
       project('database', database, onDatabases),

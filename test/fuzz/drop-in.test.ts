@@ -28,10 +28,10 @@ beforeEach(() => {
   vi.stubGlobal('reportError', (failure: unknown) => failures.push(failure));
   vi.stubGlobal('fetch', () => new Promise(() => {}));
 });
-afterEach(() => {
+afterEach(async () => {
   rejections.stop();
   expect([rejections.seen, failures]).toEqual([[], []]);
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 /** Store a value if it can be stored at all. */

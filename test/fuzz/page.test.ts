@@ -39,10 +39,10 @@ beforeEach(() => {
   });
   rejections = watchRejections();
 });
-afterEach(() => {
+afterEach(async () => {
   rejections.stop();
   expect(rejections.seen).toEqual([]);
-  restoreGlobals();
+  await restoreGlobals();
   leaveHost();
 });
 

@@ -506,9 +506,9 @@ describe('words', () => {
 
 describe('over a real session', () => {
   beforeEach(() => void useFakeClock());
-  afterEach(() => {
+  afterEach(async () => {
     document.body.innerHTML = '';
-    restoreGlobals();
+    await restoreGlobals();
   });
 
   test('a life: sign-in, refreshes, an outage with its retries, the end of it, sign-out', async () => {

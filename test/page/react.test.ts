@@ -40,7 +40,7 @@ afterEach(async () => {
     for (const root of roots) root.unmount();
   });
   fixture.close();
-  restoreGlobals();
+  await restoreGlobals();
   document.body.innerHTML = '';
 });
 

@@ -28,12 +28,12 @@ beforeEach(() => {
     window.addEventListener(event, listener);
   }
 });
-afterEach(() => {
+afterEach(async () => {
   session()?.close();
   for (const [event, listener] of listening) window.removeEventListener(event, listener);
   Reflect.deleteProperty(document, 'currentScript');
   document.body.replaceChildren();
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 /** Run the file as a tag with these attributes does. */

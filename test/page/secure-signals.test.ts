@@ -16,9 +16,9 @@ beforeEach(() => {
   localStorage.clear();
   fixture = createOperatorFixture();
 });
-afterEach(() => {
+afterEach(async () => {
   fixture.close();
-  restoreGlobals();
+  await restoreGlobals();
   leavePage();
 });
 

@@ -9,8 +9,8 @@ import { createOperatorFixture } from '../support/fixtures.ts';
 const READER = 'user@example.com';
 
 beforeEach(() => void useFakeClock());
-afterEach(() => {
-  restoreGlobals();
+afterEach(async () => {
+  await restoreGlobals();
   Reflect.deleteProperty(window, 'pbjs');
 });
 

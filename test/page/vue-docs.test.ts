@@ -30,9 +30,9 @@ const appOf = (session?: Session) =>
 test('a component shows each token after hydration, and leaves no listener; a server renders none and adds none', async () => {
   useFakeClock();
   const fixture = createOperatorFixture();
-  onTestFinished(() => {
+  onTestFinished(async () => {
     fixture.close();
-    restoreGlobals();
+    await restoreGlobals();
     document.body.innerHTML = '';
   });
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});

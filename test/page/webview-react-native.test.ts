@@ -79,12 +79,12 @@ beforeEach(() => {
   vi.stubGlobal('fetch', fixture.fetch);
   [stored, told, needs, log, links] = [null, [], 0, [], []];
 });
-afterEach(() => {
+afterEach(async () => {
   app.pause();
   for (const link of links) link.disconnect();
   fixture.close();
   vi.unstubAllGlobals();
-  restoreGlobals();
+  await restoreGlobals();
   leaveHost();
 });
 

@@ -19,11 +19,11 @@ beforeEach(() => {
   fixture = createOperatorFixture();
   links = [];
 });
-afterEach(() => {
+afterEach(async () => {
   for (const link of links) link.disconnect();
   fixture.close();
   expect(vi.getTimerCount()).toBe(0);
-  restoreGlobals();
+  await restoreGlobals();
   leaveHost();
 });
 

@@ -118,6 +118,8 @@ export const dispatch = (event: string) =>
   (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
 
 let names = 0;
+/** The sessions of the present test. */
+const opened: Session[] = [];
 
 /** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
 export const fakeLocks = () => {
@@ -157,6 +159,7 @@ export const createFixture = (first: Service = rotate) => {
     const store: Store = options.store ?? memoryStore();
     const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
     sessions.push(session);
+    opened.push(session);
     const events = recordEvents(session);
     return { session, store, events };
   };
@@ -222,8 +225,11 @@ export const watchRejections = () => {
   return { seen, stop: () => void process.off('unhandledRejection', note) };
 };
 
-/** Restore what tests replace: the clock, the globals, the Web Locks, the visibility of the page. */
-export const restoreGlobals = () => {
+/** Close the sessions of a test and restore what it replaced: the clock, the globals, the Web Locks, the visibility of the page. */
+export const restoreGlobals = async () => {
+  for (const session of opened.splice(0)) session.close();
+  // A session that is closed in the middle of something closes its channel afterwards.
+  await createSteps().settle();
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
@@ -238,9 +244,6 @@ export const fixtureForEachTest = (): ReturnType<typeof createFixture> => {
     useFakeClock();
     Object.assign(fixture, createFixture());
   });
-  afterEach(() => {
-    fixture.close();
-    restoreGlobals();
-  });
+  afterEach(restoreGlobals);
   return fixture;
 };

@@ -81,15 +81,22 @@ export const createSteps = (pending: () => number = () => 0) => {
       if (pending() || cryptoPending) quiet = 0;
     }
   };
-  /** Advance the fake clock by `ms` in small steps. After each step, wait until everything has settled. */
+  /** Advance the fake clock by `ms`, from one timer to the next. After each timer, wait until everything has settled. */
   const advance = async (ms: number): Promise<void> => {
     const end = Date.now() + ms;
     for (;;) {
       await settle();
       const left = end - Date.now();
-      if (left <= 0) return;
-      await vi.advanceTimersByTimeAsync(Math.min(left, 1000 * Math.max(1, Math.floor(left / 200_000))));
+      if (left <= 0) break;
+      // A timer of our own, so that the next one is never later than the end.
+      const last = setTimeout(() => {}, Math.min(left, 2 ** 31 - 1));
+      await vi.advanceTimersToNextTimerAsync();
+      clearTimeout(last);
     }
+    // The other timers that are due at the end.
+    if (ms <= 0) return;
+    await vi.advanceTimersByTimeAsync(0);
+    await settle();
   };
   return { settle, advance };
 };

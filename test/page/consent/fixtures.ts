@@ -10,8 +10,8 @@ import { createOperatorFixture } from '../../support/fixtures.ts';
 /** Run each test with the fake clock, and without a CMP of the test before. */
 export const isolateTests = () => {
   beforeEach(() => void useFakeClock());
-  afterEach(() => {
-    restoreGlobals();
+  afterEach(async () => {
+    await restoreGlobals();
     removeCmps();
   });
 };

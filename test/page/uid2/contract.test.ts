@@ -57,11 +57,11 @@ beforeEach(() => {
   useFakeClock();
   vi.stubGlobal('indexedDB', new IDBFactory());
 });
-afterEach(() => {
+afterEach(async () => {
   for (const sdk of opened.splice(0)) sdk.abort?.();
   clearPlaces();
   delete window.__uid2;
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 describe('with the drop-in', () => {

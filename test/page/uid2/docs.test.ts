@@ -19,12 +19,12 @@ beforeEach(() => {
   vi.stubGlobal('bid', bid);
   vi.stubGlobal('askServer', askServer);
 });
-afterEach(() => {
+afterEach(async () => {
   clearPlaces();
   delete window.__uid2;
   bid.mockClear();
   askServer.mockClear();
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 const page = readFileSync('docs/migration.md', 'utf8');

@@ -48,12 +48,12 @@ beforeEach(() => {
   vi.stubGlobal('fetch', fixture.fetch);
   emitted = [];
 });
-afterEach(() => {
+afterEach(async () => {
   sdk?.abort();
   clearPlaces();
   delete window.__uid2;
   delete window.__euid;
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 describe('the global', () => {

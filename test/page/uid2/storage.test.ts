@@ -83,11 +83,11 @@ beforeEach(() => {
   hosts = new Map([[host, { database: new IDBFactory(), local: [] }]]);
   visit();
 });
-afterEach(() => {
+afterEach(async () => {
   sdk.abort();
   clearPlaces();
   delete window.__uid2;
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 describe('a cookie that another host can set', () => {

@@ -32,12 +32,12 @@ beforeEach(() => {
   vi.stubGlobal('fetch', fixture.fetch);
   warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
 });
-afterEach(() => {
+afterEach(async () => {
   sdk.abort();
   clearPlaces();
   delete window.__uid2;
   warn.mockRestore();
-  restoreGlobals();
+  await restoreGlobals();
 });
 
 test('a page that relies on the configuration cookie of the UID2 SDK', async () => {
