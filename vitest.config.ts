@@ -82,6 +82,7 @@ export default defineConfig({
     projects: [
       project('node', ['test/**/*.test.ts'], {
         pool: 'threads',
+        isolate: false,
         exclude: [
           '**/node_modules/**',
           ...page,
