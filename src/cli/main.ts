@@ -31,7 +31,7 @@ const stopping = new Set<() => void>();
 let drainMs = 0;
 let isStopped = false;
 
-function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
+function onSignal(signal: NodeJS.Signals): void {
   if (stopping.size > 0) {
     isStopped = true;
     for (const stop of stopping) stop();
@@ -43,6 +43,14 @@ function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
   process.kill(process.pid, signal);
   // The first process of a container is not ended by a signal.
   process.exit(128 + constants.signals[signal]);
+}
+
+/**
+ * A closing terminal stops a service that writes to it, and may send the signal twice. A service with another output continues: Node
+ * has restored the default action of the signal, which `nohup` had switched off.
+ */
+function onHangUp(): void {
+  if (process.stdout.isTTY && !isStopped) onSignal('SIGHUP');
 }
 
 // Before the program is loaded, because the first process of a container ignores a signal that has no listener.
@@ -135,19 +143,18 @@ process.exitCode = await run(process.argv.slice(2), {
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
   serves: () => {
     isService = true;
+    process.on('SIGHUP', onHangUp);
   },
   stopped: (ms = 0) => {
     drainMs = ms;
     return new Promise((resolve) => void stopping.add(resolve));
   },
 });
-// A process of `--processes` ends only when it has been stopped.
-if (isStopped || process.send) endAfter(FLUSH_TIMEOUT_MS);
+if (isStopped) endAfter(FLUSH_TIMEOUT_MS);
 // A pipe that its writer keeps open would keep this process alive after a failed command.
 stdin?.destroy();
-// After a failure, an open connection to the service or a database would keep this process alive. A process of `--processes` ends
-// without this, once its parent has received its last message.
-if (process.exitCode !== 0 && process.send === undefined) {
+// After a failure, an open connection to the service or a database would keep this process alive.
+if (process.exitCode !== 0) {
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
   process.exit();
 }

@@ -36,14 +36,7 @@ export interface Operator {
    *
    * @example await listen(operator.metrics, { port: 9464 });
    */
-  readonly metrics: {
-    fetch(request: Request): Promise<Response>;
-    /**
-     * Return the metrics as data, after `ready`, for prom-client's `AggregatorRegistry.aggregate`, which adds up several
-     * processes.
-     */
-    snapshot(): Promise<unknown>;
-  };
+  readonly metrics: { fetch(request: Request): Promise<Response> };
   /** Complete credentials of the participants in the options. Secret. */
   readonly participants: readonly Credentials[];
   /** Those of `participants` whose API key or client secret the operator generated because the options omit it. Secret. */
@@ -106,7 +99,6 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
         if (!running) await settledWithin(ready, MAX_START_WAIT_MS);
         return running ? running.handleMetrics(request) : notStarted(request);
       },
-      snapshot: async () => (await started).service.metrics.snapshot(),
     },
     get participants() {
       return derived().credentials;

@@ -5,11 +5,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { freshLocation } from '../database/locations.ts';
 import { COMMAND } from '../support/command.ts';
 
-const start = async (args: readonly string[] = []) => {
-  const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0', ...args], { env: {} });
+const start = async () => {
+  const child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0'], { env: {} });
   const exit = once(child, 'exit');
   for await (const line of createInterface(child.stdout))
     if (line.startsWith('listening on ')) return { child, exit, address: new URL(line.slice('listening on '.length)) };
@@ -38,13 +37,9 @@ test('it drops lines, and says how many once they are read again', async () => {
   expect(await exit).toEqual([0, null]);
 });
 
-test.each([1, 2])('it ends after a signal: %i processes', async (processes) => {
-  const { child, exit, address } = await start([
-    ...['--processes', `${processes}`],
-    ...(processes > 1 ? ['--database', await freshLocation('postgres')] : []),
-  ]);
-  // Consecutive connections go to the processes in turn.
-  for (let at = 0; at < processes; at++) await sendRequests(address, 5000);
+test('it ends after a signal', async () => {
+  const { child, exit, address } = await start();
+  await sendRequests(address, 5000);
   child.kill('SIGTERM');
   expect(await exit).toEqual([0, null]);
 });

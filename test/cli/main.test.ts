@@ -48,6 +48,20 @@ describe('the process of tessera', () => {
     expect(lines).toHaveLength(5);
   });
 
+  test.each([
+    ['stops an operator that writes to it', true, 'SIGHUP'],
+    ['leaves alone an operator that writes elsewhere', false, 'SIGTERM'],
+  ] as const)('a closing terminal %s', async (_, isTTY, last) => {
+    const terminal = `data:text/javascript,Object.defineProperty(process.stdout,'isTTY',{value:${isTTY}})`;
+    const child = spawn(process.execPath, ['--import', terminal, COMMAND, 'operator', '--port', '0'], { cwd, env });
+    const exit = once(child, 'exit');
+    const address = await addressOf(child.stdout);
+    child.kill('SIGHUP');
+    if (!isTTY) expect(await (await fetch(`${address.origin}/ops/healthcheck`)).text()).toBe('OK');
+    child.kill(last);
+    expect(await exit).toEqual([0, null]);
+  });
+
   test('a signal of the other kind ends an operator at once that waits for a request to end', async () => {
     const child = start('operator', '--port', '0');
     const exit = once(child, 'exit');

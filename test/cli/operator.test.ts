@@ -301,7 +301,7 @@ describe('tessera operator', () => {
       'rootSecretFile: expected string, got number',
     ],
     [
-      'a database that is no location, for several processes',
+      'a database that is no location',
       (at) => ['--config', join(at, 'database.json')],
       'database: expected string, got number',
     ],
@@ -318,7 +318,7 @@ describe('tessera operator', () => {
     await file('host.json', '{"host":5}');
     await file('no-host.json', '{"host":""}');
     await file('secret-file.json', '{"rootSecretFile":5}');
-    await file('database.json', '{"database":5,"processes":2}');
+    await file('database.json', '{"database":5}');
     await file('level.json', '{"logLevel":"loud"}');
     await file('roles-only.json', '{"roles":["MAPPER"]}');
     await file('site.json', '{"participants":[{"siteId":0}]}');

@@ -234,6 +234,17 @@ describe('kubernetes', async () => {
   });
 });
 
+test('the systemd unit runs a command of the real program, and waits until it has stopped', async () => {
+  const unit = await textOf('systemd/tessera@.service');
+  const [, command = ''] = /^ExecStart=\/usr\/bin\/env tessera (.*)$/m.exec(unit) ?? [];
+  const args = command.replaceAll('%i', '8081').split(' ');
+  expect(args).toContain('18081');
+  expect(await faultOf(args)).toBeUndefined();
+  const drain = Number(args[args.indexOf('--drain-seconds') + 1]);
+  // The command ends itself 25 s after the drain.
+  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain + 25);
+});
+
 describe('operator.example.json', async () => {
   const example = JSON.parse(await textOf('operator.example.json'));
 

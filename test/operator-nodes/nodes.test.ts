@@ -166,11 +166,18 @@ describe('a start fails', () => {
     expect(err).not.toContain(PASSWORD);
   });
 
-  test('if the port is in use, and releases the folder', async () => {
-    const { url } = await startNode([]);
-    const folder = await emptyFolder();
-    const { code, err } = await failNode(['--database', folder, '--port', new URL(url).port]);
-    expect([code, err]).toEqual([1, expect.stringContaining('EADDRINUSE')]);
-    await (await startNode(['--database', folder])).stop();
-  });
+  test.each(['--port', '--metrics-port'])(
+    'if the %s is in use, stores nothing, and releases the folder',
+    async (option) => {
+      const { port } = new URL((await startNode([])).url);
+      const folder = await emptyFolder();
+      const { code, out, err } = await failNode(['--database', folder, option, port], {});
+      expect([code, out]).toEqual([1, []]);
+      expect(err).toContain(`could not listen on 127.0.0.1:${port} (EADDRINUSE)`);
+      expect(err).toContain(`choose another with ${option}, or 0`);
+      const again = await startNode(['--database', folder], {});
+      expect(again.out.join()).toContain('export TESSERA_API_KEY=');
+      await again.stop();
+    },
+  );
 });

@@ -35,14 +35,7 @@ export interface ExitResult {
 /** A listening node. */
 export interface Node extends Calls {
   readonly url: string;
-  readonly pid: number;
   readonly out: readonly string[];
-  /** What it has written to standard error so far. */
-  err(): string;
-  /** Send it a signal. */
-  signal(signal: NodeJS.Signals): void;
-  /** Stop reading its standard output, as a reader that has ended. */
-  closeOut(): void;
   /** Stop it with SIGTERM and wait for its exit. */
   stop(): Promise<ExitResult>;
   /** Kill it with SIGKILL and wait for its exit. */
@@ -52,17 +45,10 @@ export interface Node extends Calls {
 /** The environment variables that give a node its participant. */
 export const GIVEN = { TESSERA_API_KEY: PARTICIPANT.apiKey, TESSERA_CLIENT_SECRET: PARTICIPANT.clientSecret };
 
-const ROLES = ['--roles', ALL_ROLES.join()];
-
-const run = (
-  args: readonly string[],
-  env: Record<string, string>,
-  execPath = process.execPath,
-  roles: readonly string[] = ROLES,
-) => {
-  const command = [COMMAND, 'operator', '--port', '0', '--log-level', 'error', ...roles, ...args];
+const run = (args: readonly string[], env: Record<string, string>) => {
+  const command = [COMMAND, 'operator', '--port', '0', '--log-level', 'error', '--roles', ALL_ROLES.join(), ...args];
   const { PATH = '' } = process.env;
-  const child = spawn(execPath, command, {
+  const child = spawn(process.execPath, command, {
     cwd: root,
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -81,17 +67,12 @@ const run = (
     });
   });
   const ended = once(child, 'close').then((): ExitResult => ({ code: child.exitCode, out, err }));
-  return { child, out, err: () => err, listening, ended };
+  return { child, out, listening, ended };
 };
 
 /** Start a node and wait until it listens. */
-export const startNode = async (
-  args: readonly string[],
-  env: Record<string, string> = GIVEN,
-  execPath?: string,
-  roles?: readonly string[],
-): Promise<Node> => {
-  const { child, out, err, listening, ended } = run(args, env, execPath, roles);
+export const startNode = async (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Node> => {
+  const { child, out, listening, ended } = run(args, env);
   const url = await Promise.race([
     listening,
     ended.then(({ err }) => {
@@ -104,11 +85,7 @@ export const startNode = async (
   };
   return {
     url,
-    pid: child.pid!,
     out,
-    err,
-    signal: (signal) => void child.kill(signal),
-    closeOut: () => void child.stdout.destroy(),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     ...createCalls((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),

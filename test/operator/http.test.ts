@@ -263,13 +263,14 @@ describe('paths', () => {
     expect(response.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
-  test.each([...POSTED.map((path) => ['GET', path, 'POST']), ['POST', '/ops/healthcheck', 'GET']])(
-    '%s %s is answered 405',
-    async (method, path, allow) => {
-      const response = await createTestService().operator.fetch(new Request(BASE + path, { method: method! }));
-      expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, allow, '']);
-    },
-  );
+  test.each([
+    ...POSTED.map((path) => ['GET', path, 'POST']),
+    ['POST', '/ops/healthcheck', 'GET'],
+    ['POST', '/metrics', 'GET'],
+  ])('%s %s is answered 405', async (method, path, allow) => {
+    const response = await createTestService().operator.fetch(new Request(BASE + path, { method: method! }));
+    expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, allow, '']);
+  });
 
   test('the health check answers OK', async () => {
     const response = await createTestService().operator.fetch(new Request(`${BASE}/ops/healthcheck`));

@@ -166,7 +166,7 @@ const SHARED = [
   'operator/node.ts',
   // The command checks its options before it opens a port.
   'operator/options/resolve.ts',
-  // Several processes answer `/metrics` as one operator does. `operator/index.ts` is public.
+  // The path of the health check, which fails while the command drains. `operator/index.ts` is public.
   'operator/http/router.ts',
 ];
 
@@ -186,7 +186,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'cli-progress': ['cli'],
   pino: ['cli'],
   'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
-  'prom-client': ['operator/ports/metrics.ts', 'cli/operator/processes/metrics.ts'],
+  'prom-client': ['operator/ports/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],

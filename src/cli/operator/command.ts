@@ -7,19 +7,13 @@ import { Command, Option } from 'commander';
 import type { Io } from '../io.ts';
 import { parseNumber, parseRoles, withFlagNames } from '../options.ts';
 import type { CredentialOutput } from './credentials.ts';
-import { processCount } from './processes/group-settings.ts';
 import {
   LOG_LEVELS,
   loadSettings,
   type OperatorCommandOptions,
   type OperatorSettings,
   operatorOptions,
-  WORKER_VARIABLE,
 } from './settings.ts';
-
-function parseProcesses(text: string): number | 'auto' {
-  return text === 'auto' ? 'auto' : parseNumber(text);
-}
 
 function optionNames({ options }: Command): string[] {
   return options.map((option) => option.attributeName());
@@ -90,10 +84,8 @@ type Flags = OperatorCommandOptions & CredentialOutput & { readonly env?: string
 async function serveChecked(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   // A wrong option is reported before a port that is in use.
   (await import('../../operator/options/resolve.ts')).resolveOptions(operatorOptions(settings));
-  const count = processCount(settings);
   io.serves?.();
-  if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
-  else await (await import('./processes/parent.ts')).runProcesses(count, settings, output, io);
+  await (await import('./serve.ts')).serve(settings, output, io);
 }
 
 /** Create the command `operator`. */
@@ -118,11 +110,6 @@ export function operatorCommand(io: Io): Command {
       'where to store participants, opt-outs and root secret: a folder for one process, postgres://... for several (default: memory)',
     )
     .option(
-      '--processes <number>',
-      'number of processes behind the port, or auto for one per core; PostgreSQL only (default: 1)',
-      parseProcesses,
-    )
-    .option(
       '--root-secret-file <file>',
       'file with the root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and stored in the database)',
     )
@@ -144,12 +131,7 @@ export function operatorCommand(io: Io): Command {
     )
     .action(async ({ env: envFile, printCredentials, ...flags }: Flags) => {
       const output: CredentialOutput = { envFile, printCredentials };
-      // The user's environment may contain the variable too, but then no parent process is connected.
-      const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
-      // The parent has already printed the warnings about files and flags.
-      const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
-      if (isWorker) return (await import('./processes/worker.ts')).serveAsWorker(load, output, io);
-      const settings = await load();
+      const settings = await loadSettings(flags, io);
       try {
         await serveChecked(settings, output, io);
       } catch (error) {

@@ -14,8 +14,6 @@ export interface CredentialOutput {
   readonly envFile?: string | undefined;
   /** Print generated credentials at every start. */
   readonly printCredentials?: boolean | undefined;
-  /** Print nothing about credentials that this start has not generated. */
-  readonly onlyAdded?: boolean | undefined;
 }
 
 /** The output, and the variables that the credentials of the last participant come from. */
@@ -73,15 +71,14 @@ const NOTES: Partial<Record<ParticipantStatus, string>> = {
 function originOf(
   { participants, generated, statuses, inMemory }: Operator,
   index: number,
-  { credentialVariables = [], onlyAdded }: CredentialSource,
+  { credentialVariables = [] }: CredentialSource,
 ): string | undefined {
   const status = statuses[index]!;
   const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
   // Credentials of which this start has generated a part are in `generated`, too.
   const isGiven = isFromEnvironment || !generated.includes(participants[index]!);
-  const isAdded = status === 'added' && !inMemory && isGiven;
-  const added = isAdded ? 'participant added to the database' : undefined;
-  if (!isFromEnvironment || (onlyAdded && !isAdded)) return added;
+  const added = status === 'added' && !inMemory && isGiven ? 'participant added to the database' : undefined;
+  if (!isFromEnvironment) return added;
   const note = added ?? NOTES[status];
   return `credentials from ${credentialVariables.join(' and ')} in the environment${note === undefined ? '' : `; ${note}`}`;
 }
@@ -98,7 +95,7 @@ export async function announceCredentials(
   io: Io,
 ): Promise<void> {
   const { participants, generated, statuses } = operator;
-  const { envFile, printCredentials, onlyAdded } = source;
+  const { envFile, printCredentials } = source;
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
     const origin = originOf(operator, index, source);
@@ -110,7 +107,7 @@ export async function announceCredentials(
     // In memory, every start adds them.
     const isFirstTime = envFile === undefined && status === 'added';
     if (!(isFirstTime || (printCredentials && isInForce(status)))) {
-      if (!onlyAdded) io.out(`# site ${siteId}: ${hintOf(status)}`);
+      io.out(`# site ${siteId}: ${hintOf(status)}`);
       continue;
     }
     io.out(`# site ${siteId}, roles ${roles.join(',')}`);

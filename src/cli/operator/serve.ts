@@ -7,30 +7,20 @@
  */
 
 import { setTimeout } from 'node:timers/promises';
+import { pino } from 'pino';
 import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
-import type { Listening, listen } from '../../operator/node.ts';
+import { type Listening, type ListenOptions, listen } from '../../operator/node.ts';
 import { isLoopback } from '../../token/checks.ts';
 import { checkEnvFile } from '../env-file.ts';
 import { announceNewDatabase } from '../existing-database.ts';
 import type { Io } from '../io.ts';
+import { listenError, type PortOption } from '../listen-error.ts';
 import { announceCredentials, type CredentialOutput } from './credentials.ts';
 import { createDrainHandler, type DrainHandler } from './drain.ts';
-import { createLog, openPort, withHangUp } from './process.ts';
 import { type OperatorSettings, operatorOptions } from './settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
 type OperatorLogger = NonNullable<OperatorOptions['logger']>;
-
-/** The options of one of several processes. */
-export interface ServeOptions {
-  /** Return the handler that answers requests for the service, given the operator. Default: the operator itself. */
-  readonly wrap?: (operator: Operator) => Handler;
-  /**
-   * Open the ports only when the operator is ready, so that another process on the port answers until then. Default: open them
-   * first, so that a start that fails on a port has stored nothing.
-   */
-  readonly opensPortsLast?: boolean;
-}
 
 function warnAboutHost(host: string, { err }: Io): void {
   if (isLoopback(host) || host === '::1') return;
@@ -65,7 +55,21 @@ function createLateHandler() {
   return { fetch, set };
 }
 
-/** The ports of one process, which may open before its operator exists. */
+/** Listen on the port of an option. An error names the option. */
+async function openPort(
+  option: PortOption,
+  handler: Handler,
+  options: ListenOptions & { readonly port: number; readonly host: string },
+): Promise<Listening> {
+  try {
+    // This process belongs to the operator alone.
+    return await listen(handler, { ...options, replaceGlobals: true });
+  } catch (error) {
+    throw listenError(error, option, options.host, options.port);
+  }
+}
+
+/** The ports, which open before the operator exists, so that a start that fails on a port has stored nothing. */
 function createPorts({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) {
   const service = createLateHandler();
   const metrics = createLateHandler();
@@ -89,16 +93,12 @@ function createPorts({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy 
  *
  * @param output  where credentials go.
  */
-export async function serve(
-  settings: OperatorSettings,
-  output: CredentialOutput,
-  io: Io,
-  { wrap = (operator) => operator, opensPortsLast = false }: ServeOptions = {},
-): Promise<void> {
-  const { host = '127.0.0.1', metricsPort, drainSeconds = 0 } = settings;
+export async function serve(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
+  const { host = '127.0.0.1', metricsPort, drainSeconds = 0, logLevel: level = 'info' } = settings;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
-  const log = createLog(settings, io);
+  // Without host name and PID, which log collectors add.
+  const log = pino({ base: null, level }, { write: (line) => io.err(line.trimEnd()) });
   let hasStarted = false;
   const logger: OperatorLogger = {
     info: (fields, message) => log.info(fields, message),
@@ -113,20 +113,19 @@ export async function serve(
   let service: DrainHandler;
   let stopped: Promise<void>;
   try {
-    if (!opensPortsLast) await ports.open();
+    await ports.open();
     operator = createOperator({
       ...(metricsPort !== undefined && { publicMetrics: false }),
       ...operatorOptions(settings),
       logger,
     });
-    service = createDrainHandler(wrap(operator));
+    service = createDrainHandler(operator);
     ports.service.set(service);
     ports.metrics.set(operator.metrics);
     if (operator.inMemory) warnAboutMemory(settings, io);
     if (settings.database !== undefined) await announceNewDatabase(settings.database, io);
     await operator.ready;
     hasStarted = true;
-    if (opensPortsLast) await ports.open();
     const [main, metrics] = ports.servers;
     if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
     const { credentialVariables } = settings;
@@ -148,15 +147,4 @@ export async function serve(
   await setTimeout(drainSeconds * 1000);
   await ports.close();
   await operator.close();
-}
-
-/** Serve as the only process. SIGHUP has no effect unless the process's terminal has closed: then it stops the process. */
-export async function serveAlone(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
-  const log = createLog(settings, io);
-  const onSignal = (): void =>
-    log.warn(
-      {},
-      'SIGHUP ignored: it replaces processes only if --processes starts more than one; restart this process instead',
-    );
-  await withHangUp(io, onSignal, (own) => serve(settings, output, own));
 }

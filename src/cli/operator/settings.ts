@@ -23,8 +23,6 @@ export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' 
   /** Whether `X-Forwarded-For` identifies the clients. */
   readonly trustProxy?: boolean;
   readonly rootSecretFile?: string;
-  /** Number of processes behind the port, or `auto` for one per core. Default: only this process. */
-  readonly processes?: number | 'auto';
   /** Seconds for which the health check answers 503 after a signal, before the port is closed. Default: 0. */
   readonly drainSeconds?: number;
   readonly logLevel?: string;
@@ -37,9 +35,6 @@ export interface OperatorCommandOptions extends OperatorSettings {
   readonly config?: string;
 }
 
-/** Set in the environment of a process of `--processes`, so that its command line serves instead of starting more processes. */
-export const WORKER_VARIABLE = 'TESSERA_WORKER';
-
 /** The settings that this command itself uses. The types keep both lists complete. */
 const COMMAND_NAMES = {
   port: true,
@@ -47,7 +42,6 @@ const COMMAND_NAMES = {
   metricsPort: true,
   trustProxy: true,
   rootSecretFile: true,
-  processes: true,
   drainSeconds: true,
   logLevel: true,
 } satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions | 'credentialVariables'>, true>;

@@ -51,11 +51,6 @@ export interface Metrics {
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
   /** Return all metrics as text. */
   text(): Promise<MetricsText>;
-  /**
-   * Return all metrics as data that can be sent to another process, in the form that prom-client's `AggregatorRegistry.aggregate`
-   * accepts.
-   */
-  snapshot(): Promise<unknown>;
 }
 
 function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: NonNullable<State['optOutMemory']>): void {
@@ -63,7 +58,6 @@ function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: Non
     name: 'tessera_opt_outs_in_memory',
     help: 'Opt-outs that this process keeps in memory.',
     registers,
-    aggregator: 'max',
     collect() {
       this.set(memory.size());
     },
@@ -72,7 +66,6 @@ function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: Non
     name: 'tessera_opt_outs_current',
     help: '1 if refreshes rely on the opt-outs in memory, 0 if they query the database.',
     registers,
-    aggregator: 'min',
     collect() {
       this.set(memory.isCurrent() ? 1 : 0);
     },
@@ -119,6 +112,5 @@ export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Me
     },
     countValidation: (result) => validations.inc({ result }),
     text: async () => ({ text: await prometheus.metrics(), contentType: prometheus.contentType }),
-    snapshot: () => prometheus.getMetricsAsJSON(),
   };
 }
