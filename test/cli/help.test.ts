@@ -70,12 +70,11 @@ describe('help', () => {
     expect(help).toContain('(default: 4700, or any free port if 4700 is in use)');
   });
 
-  test('operator --help states the lifetimes of both environments', async () => {
+  test('operator --help states variables, and defaults in both environments', async () => {
     const { out } = await tessera(['operator', '--help']);
     const help = out.join(' ').replace(/\s+/g, ' ');
     expect(help).toContain('lifetime of an advertising token (default: 3600; in production 86400)');
-    expect(help).toContain('age at which a token is due for a refresh (default: 900; in production 3600)');
-    expect(help).toContain('lifetime of a refresh token (default: 86400; in production 2592000)');
+    expect(help).toContain('API key of the participant (TESSERA_API_KEY; default: generated and printed)');
   });
 
   test('operator --help begins with the options that a first start needs', async () => {

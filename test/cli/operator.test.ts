@@ -91,10 +91,16 @@ describe('tessera operator', () => {
     expect([...new Set(statuses)]).toEqual([200, 503, 400, 0]);
   });
 
-  test.each([['-1'], ['1.5'], ['3601']])('--drain-seconds %s exits with 2', async (seconds) => {
-    const { code, err } = await tessera(['operator', '--port', '0', '--drain-seconds', seconds]);
-    expect(code).toBe(2);
-    expect(err).toContain(`--drain-seconds: expected a whole number from 0 to 3600, got ${seconds}`);
+  test.each([
+    ['--port', 65_535],
+    ['--metrics-port', 65_535],
+    ['--drain-seconds', 3600],
+  ])('%s is a whole number from 0 to %d', async (option, most) => {
+    for (const value of [-1, 1.5, most + 1]) {
+      const { code, err } = await tessera(['operator', option, `${value}`]);
+      expect(err).toBe(`error: ${option}: expected a whole number from 0 to ${most}, got ${value}`);
+      expect(code).toBe(2);
+    }
   });
 
   test('reads --roles in any case, with spaces', async () => {
@@ -234,97 +240,69 @@ describe('tessera operator', () => {
     expect(out.at(-1)).toMatch(/^listening on http:\/\/\[::1\]:\d+$/);
   });
 
-  test.each<[what: string, args: (folder: string) => string[], said: string]>([
-    ['an unknown option', () => ['--prot', '1'], "unknown option '--prot'"],
-    ['an unknown option with a value', () => ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
-    ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
-    ['a port out of range', () => ['--port', '70000'], '--port: expected a whole number from 0 to 65535, got 70000'],
-    ['an endless number', () => ['--site-id', 'Infinity'], "argument '...' is invalid: expected a number"],
-    ['an empty number', () => ['--site-id', ''], 'expected a number'],
+  test.each<[what: string, args: string[], said: string, config?: string]>([
+    ['an unknown option', ['--prot', '1'], "unknown option '--prot'"],
+    ['an unknown option with a value', ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
+    ['a port that is no number', ['--port', 'http'], 'expected a number'],
+    ['an endless number', ['--site-id', 'Infinity'], "argument '...' is invalid: expected a number"],
+    ['an empty number', ['--site-id', ''], 'expected a number'],
     [
       'a site ID on the command line that is none, beside a file',
-      (at) => ['--site-id', '0', '--config', join(at, 'roles-only.json')],
+      ['--site-id', '0'],
       'error: --site-id: expected a whole number',
+      '{"roles":["MAPPER"]}',
     ],
     [
       'a site ID in the file that is none, beside one on the command line',
-      (at) => ['--site-id', '7', '--config', join(at, 'site.json')],
+      ['--site-id', '7'],
       'error: participants[0].siteId: expected a whole number',
+      '{"participants":[{"siteId":0}]}',
     ],
-    ['a role that is none', () => ['--roles', 'mapper,admin'], 'error: --roles: expected GENERATOR or'],
-    ['an environment that is none', () => ['--environment', 'test'], 'error: --environment: expected'],
+    ['a role that is none', ['--roles', 'mapper,admin'], 'error: --roles: expected GENERATOR or'],
+    ['an environment that is none', ['--environment', 'test'], 'Allowed choices are integration, production'],
     [
       'lifetimes out of order',
-      () => ['--identity-expires', '5'],
+      ['--identity-expires', '5'],
       'error: --refresh-from: expected at most --identity-expires (5), got 900',
     ],
-    ['a log level that is none', () => ['--log-level', 'loud'], 'Allowed choices'],
-    ['an argument too many', () => ['now'], 'too many arguments'],
-    [
-      'an unsupported database',
-      () => ['--database', 'mysql://ZZZZ-not-a-secret@host'],
-      'expected a folder or postgres://',
-    ],
+    ['an argument too many', ['now'], 'too many arguments'],
+    ['an unsupported database', ['--database', 'mysql://ZZZZ-not-a-secret@host'], 'expected a folder or postgres://'],
     [
       'a missing root secret file',
-      () => ['--root-secret-file', '/nowhere/at/all'],
+      ['--root-secret-file', '/nowhere/at/all'],
       '--root-secret-file: could not read /nowhere/at/all: no such file',
     ],
     [
       'a missing file whose name is that of an option',
-      () => ['--root-secret-file', '/nowhere/rootSecret'],
+      ['--root-secret-file', '/nowhere/rootSecret'],
       '--root-secret-file: could not read /nowhere/rootSecret: no such file',
     ],
+    ['an empty host', ['--host', ''], 'error: --host: expected an address, got an empty string'],
+    ['a file that is no JSON', [], '.json: expected JSON, got other text at line 1, column 1', 'ZZZZ-not-a-secret'],
+    ['a file of another kind', [], '--config: expected a JSON object', '[]'],
+    ['a misspelt name in the file', [], 'got "identityExpire"', '{"identityExpire":5}'],
     [
-      'a malformed root secret',
-      (at) => ['--root-secret-file', join(at, 'short.txt')],
-      '--root-secret-file: expected 32 bytes',
+      'an option in the file that only a program has',
+      [],
+      'got "keepStoredParticipant"',
+      '{"keepStoredParticipant":true}',
     ],
-    [
-      'a file that is no JSON',
-      (at) => ['--config', join(at, 'short.txt')],
-      'short.txt: expected JSON, got other text at line 1, column 1',
-    ],
-    ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
-    ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
-    ['a wrong option in the file', (at) => ['--config', join(at, 'roles.json')], 'error: roles: expected array'],
-    ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected string, got number'],
-    ['an empty host', () => ['--host', ''], 'error: --host: expected an address, got an empty string'],
-    [
-      'an empty host in the file',
-      (at) => ['--config', join(at, 'no-host.json')],
-      'host: expected string, got empty string',
-    ],
-    [
-      'a root secret file that is no path',
-      (at) => ['--config', join(at, 'secret-file.json')],
-      'rootSecretFile: expected string, got number',
-    ],
-    [
-      'a database that is no location',
-      (at) => ['--config', join(at, 'database.json')],
-      'database: expected string, got number',
-    ],
-    [
-      'an unknown log level in the file',
-      (at) => ['--config', join(at, 'level.json')],
-      'logLevel: expected info or warn or error or silent',
-    ],
-  ])('%s exits with 2', async (_, args, said) => {
-    await file('short.txt', 'ZZZZ-not-a-secret');
-    await file('list.json', '[]');
-    await file('misspelt.json', '{"identityExpire":5}');
-    await file('roles.json', '{"roles":"MAPPER"}');
-    await file('host.json', '{"host":5}');
-    await file('no-host.json', '{"host":""}');
-    await file('secret-file.json', '{"rootSecretFile":5}');
-    await file('database.json', '{"database":5}');
-    await file('level.json', '{"logLevel":"loud"}');
-    await file('roles-only.json', '{"roles":["MAPPER"]}');
-    await file('site.json', '{"participants":[{"siteId":0}]}');
-    const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);
+    ['a wrong option in the file', [], 'error: roles: expected array', '{"roles":"MAPPER"}'],
+    ['a host that is no text', [], 'host: expected string, got number', '{"host":5}'],
+    ['a root secret file that is no path', [], 'rootSecretFile: expected string, got number', '{"rootSecretFile":5}'],
+    ['a log level that is none', [], 'logLevel: expected info or warn or error or silent', '{"logLevel":"loud"}'],
+  ])('%s exits with 2', async (_, args, said, config) => {
+    const given = config === undefined ? [] : ['--config', await file('wrong.json', config)];
+    const { code, out, err } = await tessera(['operator', '--port', '0', ...args, ...given]);
     expect([code, out]).toEqual([2, []]);
     expect(err).toContain(said);
+    expect(err).not.toContain('ZZZZ-not-a-secret');
+  });
+
+  test('a malformed root secret exits with 2', async () => {
+    const secret = await file('short.txt', 'ZZZZ-not-a-secret');
+    const { code, err } = await tessera(['operator', '--port', '0', '--root-secret-file', secret]);
+    expect([code, err]).toEqual([2, expect.stringContaining('--root-secret-file: expected 32 bytes')]);
     expect(err).not.toContain('ZZZZ-not-a-secret');
   });
 
@@ -341,12 +319,12 @@ describe('tessera operator', () => {
       whileReady: async (url) => {
         const args = ['operator', '--port', new URL(url).port];
         second = await tessera(args);
-        wrong = await tessera([...args, '--environment', 'prod']);
+        wrong = await tessera([...args, '--rotation-period', '5']);
       },
     });
     expect(wrong).toMatchObject({
       code: 2,
-      err: 'error: --environment: expected integration or production, got "prod"',
+      err: expect.stringContaining('error: --rotation-period: expected a whole number'),
     });
     expect(second!.code).toBe(1);
     expect(second!.err).toMatch(

@@ -164,8 +164,10 @@ const SHARED = [
   'operator/endpoints/sealed-endpoints.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
-  // The command checks its options before it opens a port.
+  // The command has these options, and checks them before it opens a port.
+  'operator/options/checks.ts',
   'operator/options/resolve.ts',
+  'operator/options/table.ts',
   // The path of the health check, which fails while the command drains. `operator/index.ts` is public.
   'operator/http/router.ts',
 ];

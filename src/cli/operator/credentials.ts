@@ -10,14 +10,13 @@ import { shownPath } from '../paths.ts';
 
 /** The options of the command that control the output of credentials. */
 export interface CredentialOutput {
-  /** Write address and credentials to this file. */
+  /** Write address and credentials to this file instead of printing them. */
   readonly envFile?: string | undefined;
-  /** Print generated credentials at every start. */
   readonly printCredentials?: boolean | undefined;
 }
 
-/** The output, and the variables that the credentials of the last participant come from. */
 interface CredentialSource extends CredentialOutput {
+  /** The variables that the credentials of the last participant come from. */
   readonly credentialVariables?: readonly string[] | undefined;
 }
 
@@ -38,7 +37,6 @@ function variablesOf(url: string, { apiKey, clientSecret }: Credentials): Variab
   };
 }
 
-/** Explain why a participant's credentials are not shown, and how to get new ones. */
 function hintOf(status: ParticipantStatus): string {
   if (status === 'changed') return 'changed since it was added; use the credentials from that change';
   if (status === 'revoked') return 'revoked; "tessera participants add" adds another';

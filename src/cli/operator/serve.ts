@@ -8,6 +8,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
+import { HEALTH_PATH } from '../../operator/http/router.ts';
 import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
 import { type Listening, type ListenOptions, listen } from '../../operator/node.ts';
 import { isLoopback } from '../../token/checks.ts';
@@ -16,11 +17,12 @@ import { announceNewDatabase } from '../existing-database.ts';
 import type { Io } from '../io.ts';
 import { listenError, type PortOption } from '../listen-error.ts';
 import { announceCredentials, type CredentialOutput } from './credentials.ts';
-import { createDrainHandler, type DrainHandler } from './drain.ts';
-import { type OperatorSettings, operatorOptions } from './settings.ts';
+import { COMMAND_OPTIONS, type OperatorSettings, operatorOptions } from './settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
 type OperatorLogger = NonNullable<OperatorOptions['logger']>;
+
+const { port: PORT, host: HOST, logLevel: LOG_LEVEL } = COMMAND_OPTIONS;
 
 function warnAboutHost(host: string, { err }: Io): void {
   if (isLoopback(host) || host === '::1') return;
@@ -37,21 +39,29 @@ function warnAboutMemory({ rootSecret }: OperatorSettings, { err }: Io): void {
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
+/**
+ * Pass all requests to the operator, but answer health checks with 503 after `drain`, so that a load balancer sends new requests
+ * elsewhere before the port is closed.
+ */
+function createDrainHandler(operator: Operator) {
+  let isDraining = false;
+  const fetch: Handler['fetch'] = async (request, caller) =>
+    isDraining && new URL(request.url).pathname === HEALTH_PATH
+      ? new Response('the operator is stopping', { status: 503, headers: { 'cache-control': 'no-store' } })
+      : operator.fetch(request, caller);
+  const drain = (): void => {
+    isDraining = true;
+  };
+  return { fetch, drain };
+}
+
 /** A handler whose requests wait until their handler is known. */
 function createLateHandler() {
-  let target: Handler | undefined;
-  let open: (() => void) | undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
+  let set = (_: Handler): void => {};
+  const target = new Promise<Handler>((resolve) => {
+    set = resolve;
   });
-  const fetch: Handler['fetch'] = async (request, caller) => {
-    if (!target) await opened;
-    return target!.fetch(request, caller);
-  };
-  const set = (handler: Handler): void => {
-    target = handler;
-    open?.();
-  };
+  const fetch: Handler['fetch'] = async (request, caller) => (await target).fetch(request, caller);
   return { fetch, set };
 }
 
@@ -70,7 +80,7 @@ async function openPort(
 }
 
 /** The ports, which open before the operator exists, so that a start that fails on a port has stored nothing. */
-function createPorts({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) {
+function createPorts({ port = PORT.default, host = HOST.default, metricsPort, trustProxy }: OperatorSettings) {
   const service = createLateHandler();
   const metrics = createLateHandler();
   const servers: Listening[] = [];
@@ -94,7 +104,7 @@ function createPorts({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy 
  * @param output  where credentials go.
  */
 export async function serve(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
-  const { host = '127.0.0.1', metricsPort, drainSeconds = 0, logLevel: level = 'info' } = settings;
+  const { host = HOST.default, metricsPort, drainSeconds = 0, logLevel: level = LOG_LEVEL.default } = settings;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
   // Without host name and PID, which log collectors add.
@@ -110,7 +120,7 @@ export async function serve(settings: OperatorSettings, output: CredentialOutput
   };
   const ports = createPorts(settings);
   let operator: Operator | undefined;
-  let service: DrainHandler;
+  let service: ReturnType<typeof createDrainHandler>;
   let stopped: Promise<void>;
   try {
     await ports.open();

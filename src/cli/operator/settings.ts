@@ -6,119 +6,72 @@
 
 import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../../operator/index.ts';
-import { choiceFault, kindOf } from '../../token/checks.ts';
+import { checkOptions, type OptionRow } from '../../operator/options/checks.ts';
+import { OPTIONS } from '../../operator/options/table.ts';
+import { kindOf } from '../../token/checks.ts';
 import { warnIfWritableByOthers } from '../existing-database.ts';
 import { decodeText, warnIfReadableByOthers } from '../input.ts';
 import type { Io } from '../io.ts';
-import { flagOf } from '../options.ts';
 import { parseJson, shownPath, unreadable } from '../paths.ts';
 import { warnAboutPassword, warnAboutSecret } from '../service-options.ts';
 
-/** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
-export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
-  readonly port?: number;
-  readonly host?: string;
-  /** Port that serves only the metrics. Without it, they are on the port of the service. */
-  readonly metricsPort?: number;
-  /** Whether `X-Forwarded-For` identifies the clients. */
-  readonly trustProxy?: boolean;
-  readonly rootSecretFile?: string;
-  /** Seconds for which the health check answers 503 after a signal, before the port is closed. Default: 0. */
-  readonly drainSeconds?: number;
-  readonly logLevel?: string;
-  /** The environment variables that the participant's credentials come from; none in the file. */
+const PORT = { kind: 'whole', range: [0, 65_535], value: 'port' } as const;
+
+/** The options of the command itself. */
+export const COMMAND_OPTIONS = {
+  port: { ...PORT, default: 8080, help: 'port to listen on, 0 for any free port' },
+  host: { kind: 'string', default: '127.0.0.1', value: 'host', help: 'address to listen on' },
+  rootSecretFile: {
+    kind: 'string',
+    variable: OPTIONS.rootSecret.variable,
+    unset: 'generated, and stored in the database',
+    value: 'file',
+    help: 'file with the root secret: 32 bytes, or their base64 or hexadecimal',
+  },
+  metricsPort: {
+    ...PORT,
+    unset: 'the port of the service',
+    help: 'separate port for /metrics, 0 for any free port',
+  },
+  drainSeconds: {
+    kind: 'whole',
+    range: [0, 3600],
+    default: 0,
+    value: 'seconds',
+    help: 'after a signal, answer requests for this long while the health check answers 503',
+  },
+  trustProxy: {
+    kind: 'boolean',
+    help: 'read client addresses from X-Forwarded-For, which the proxy in front sets',
+  },
+  logLevel: {
+    kind: 'choice',
+    choices: ['info', 'warn', 'error', 'silent'],
+    default: 'info',
+    value: 'level',
+    help: 'log level; logs are JSON lines on standard error',
+  },
+} as const satisfies Readonly<Record<string, OptionRow>>;
+
+type ValueOf<Kind> = Kind extends 'whole' ? number : Kind extends 'boolean' ? boolean : string;
+type CommandOptions = {
+  readonly [name in keyof typeof COMMAND_OPTIONS]?: ValueOf<(typeof COMMAND_OPTIONS)[name]['kind']>;
+};
+
+/** The settings. Durations are in seconds. */
+export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'>, CommandOptions {
+  /** The environment variables that the participant's credentials come from. */
   readonly credentialVariables?: readonly string[];
 }
 
-/** The options of the command. */
-export interface OperatorCommandOptions extends OperatorSettings {
-  readonly config?: string;
-}
-
-/** The settings that this command itself uses. The types keep both lists complete. */
-const COMMAND_NAMES = {
-  port: true,
-  host: true,
-  metricsPort: true,
-  trustProxy: true,
-  rootSecretFile: true,
-  drainSeconds: true,
-  logLevel: true,
-} satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions | 'credentialVariables'>, true>;
-
-/** The members of the file. An unknown one is an error. */
-const CONFIG_NAMES = {
-  ...COMMAND_NAMES,
-  database: true,
-  participants: true,
-  apiKey: true,
-  clientSecret: true,
-  siteId: true,
-  roles: true,
-  rootSecret: true,
-  storeRootSecret: true,
-  environment: true,
-  scope: true,
-  identityExpires: true,
-  refreshFrom: true,
-  refreshExpires: true,
-  rotationPeriod: true,
-  rateLimit: true,
-  anonymousRateLimit: true,
-  publicMetrics: true,
-  maxBatchSize: true,
-  keyGeneration: true,
-  keyRotation: true,
-  sharing: true,
-} satisfies Record<Exclude<keyof OperatorSettings, 'keepStoredParticipant' | 'credentialVariables'>, true>;
+const { port, host, ...others } = COMMAND_OPTIONS;
+/** All options, in the order of the help. A member of the `--config` file has the same name. */
+export const ALL_OPTIONS: Readonly<Record<string, OptionRow>> = { port, host, ...OPTIONS, ...others };
 
 /** Return the settings for `createOperator`. */
-export function operatorOptions({
-  credentialVariables: _,
-  ...settings
-}: OperatorSettings): Omit<OperatorSettings, keyof typeof COMMAND_NAMES | 'credentialVariables'> {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => !Object.hasOwn(COMMAND_NAMES, name)));
+export function operatorOptions(settings: OperatorSettings): OperatorOptions {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(OPTIONS, name)));
 }
-
-/** Members of the file that contain secrets. The URL of a database may contain a password. */
-const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
-
-/**
- * Members of the file that are used before `createOperator` checks them, or that it does not know. If `host` were empty or not a
- * string, Node would listen on every address, and it would read a number as the descriptor of an open file.
- */
-const TYPES = {
-  port: 'number',
-  host: 'string',
-  metricsPort: 'number',
-  trustProxy: 'boolean',
-  drainSeconds: 'number',
-  rootSecretFile: 'string',
-  database: 'string',
-} as const satisfies { readonly [name in keyof OperatorSettings]: string };
-
-function typesFault(settings: OperatorSettings): string | undefined {
-  for (const [name, type] of Object.entries(TYPES)) {
-    const value = settings[name as keyof typeof TYPES];
-    if (value !== undefined && kindOf(value) !== type) return `${name}: expected ${type}, got ${kindOf(value)}`;
-  }
-  return undefined;
-}
-
-/** The largest values of whole numbers. */
-const LARGEST = { port: 65_535, metricsPort: 65_535, drainSeconds: 3600 } as const;
-
-function rangeFault(settings: OperatorSettings, shownAs: (name: string) => string): string | undefined {
-  for (const [name, largest] of Object.entries(LARGEST)) {
-    const value = settings[name as keyof typeof LARGEST];
-    if (value !== undefined && !(Number.isInteger(value) && value >= 0 && value <= largest))
-      return `${shownAs(name)}: expected a whole number from 0 to ${largest}, got ${value}`;
-  }
-  return undefined;
-}
-
-/** The values of `--log-level`. */
-export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'];
 
 async function readOption(option: string, file: string): Promise<Buffer> {
   return readFile(file).catch((error) => {
@@ -133,18 +86,13 @@ async function readConfig(file: string | undefined, io: Io): Promise<OperatorSet
   const kind = kindOf(config);
   if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
   const settings = config as OperatorSettings;
+  const members = Object.keys(ALL_OPTIONS).filter((name) => !ALL_OPTIONS[name]!.isProgramOnly);
   for (const name of Object.keys(settings))
-    if (!Object.hasOwn(CONFIG_NAMES, name))
-      throw new RangeError(
-        `--config: expected one of ${Object.keys(CONFIG_NAMES).join(', ')}, got ${JSON.stringify(name)}`,
-      );
-  if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers(file, io, '--config');
-  const { logLevel } = settings;
-  const fault =
-    typesFault(settings) ??
-    rangeFault(settings, (name) => name) ??
-    (logLevel === undefined ? undefined : choiceFault('logLevel', LOG_LEVELS, logLevel));
-  if (fault) throw new RangeError(fault);
+    if (!members.includes(name))
+      throw new RangeError(`--config: expected one of ${members.join(', ')}, got ${JSON.stringify(name)}`);
+  if (Object.keys(settings).some((name) => ALL_OPTIONS[name]!.isSecret))
+    await warnIfReadableByOthers(file, io, '--config');
+  checkOptions(ALL_OPTIONS, settings);
   return settings;
 }
 
@@ -162,46 +110,38 @@ async function readSecret(file: string, isProduction: boolean, io: Io): Promise<
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
 }
 
-function withoutUndefined<T extends object>(settings: T): Partial<T> {
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
-}
-
-const CREDENTIAL_VARIABLES = { apiKey: 'TESSERA_API_KEY', clientSecret: 'TESSERA_CLIENT_SECRET' } as const;
-
-/** The variables of the environment that the command line does not override. */
-function usedVariables(environment: OperatorSettings, named: OperatorSettings): readonly string[] {
-  return (['apiKey', 'clientSecret'] as const)
-    .filter((name) => environment[name] !== undefined && named[name] === undefined)
-    .map((name) => CREDENTIAL_VARIABLES[name]);
+/** The options that the environment contains. An empty variable is none. */
+function fromEnvironment(env: Io['env']): OperatorSettings {
+  const found = Object.entries<OptionRow>(OPTIONS).flatMap(([name, { variable = '' }]) =>
+    env[variable] ? [[name, env[variable]]] : [],
+  );
+  return Object.fromEntries(found);
 }
 
 /**
  * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
  *
- * @throws {RangeError} for a number out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config`
- *   file.
+ * @throws {TypeError | RangeError} for a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
  */
-export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promise<OperatorSettings> {
+export async function loadSettings(
+  flags: OperatorSettings & { readonly config?: string },
+  io: Io,
+): Promise<OperatorSettings> {
   const { config, ...named } = flags;
-  const { env } = io;
-  const fault = rangeFault(named, flagOf);
-  if (fault) throw new RangeError(fault);
   if (named.apiKey !== undefined) warnAboutSecret('--api-key', io);
   if (named.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
   warnAboutPassword(named.database, io);
-  const environment: OperatorSettings = {
-    apiKey: env[CREDENTIAL_VARIABLES.apiKey] || undefined,
-    clientSecret: env[CREDENTIAL_VARIABLES.clientSecret] || undefined,
-    rootSecret: env.TESSERA_ROOT_SECRET || undefined,
-  };
+  const environment = fromEnvironment(io.env);
   // A secret in the environment takes precedence over a file that is specified only in the configuration file.
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
-  const merged: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
+  const merged: OperatorSettings = { ...rest, ...environment, ...named };
   await warnIfWritableByOthers(merged.database, io);
   // A list of participants is complete, unless there is also an API key.
   const isUsed = merged.participants === undefined || merged.apiKey !== undefined;
-  const credentialVariables = isUsed ? usedVariables(environment, named) : [];
+  const credentialVariables = (['apiKey', 'clientSecret'] as const)
+    .filter((name) => isUsed && environment[name] !== undefined && named[name] === undefined)
+    .map((name) => OPTIONS[name].variable);
   const settings: OperatorSettings = {
     ...merged,
     // A shell may contain the credentials of a participant for its own calls. They are not a request to change that participant.

@@ -1,14 +1,36 @@
 /**
- * Checks of single options of an operator: a TypeError for the wrong type, a RangeError for a value out of range. A message says
- * which option is wrong, what was expected and what was passed.
- *
- * `options.ts` defines the options, and `resolve.ts` their defaults.
+ * An option as data, and the check of its value: a TypeError for the wrong type, a RangeError for a value out of range. A message
+ * says which option is wrong, what was expected and what was passed, and never shows a secret.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { choiceFault, integerFault, kindOf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseHash } from '../../token/index.ts';
+import { ROLES } from '../ports/roles.ts';
+
+/** What a value must be. A lifetime is a number of seconds above 0; `any` is checked where it is used. */
+type OptionKind =
+  | { readonly kind: 'whole'; readonly range: readonly [least: number, most: number]; readonly isZeroAllowed?: true }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] }
+  | { readonly kind: 'lifetime' | 'roles' | 'string' | 'boolean' | 'array' | 'object' | 'function' | 'any' };
+
+/** An option as data. With a help text, it is an option of the command line too. */
+export type OptionRow = OptionKind & {
+  /** Not a member of the `--config` file. */
+  readonly isProgramOnly?: true;
+  /** Others should not be able to read a file that contains it. */
+  readonly isSecret?: true;
+  readonly default?: string | number | readonly string[];
+  readonly inProduction?: number;
+  /** For the help: what applies without an option that has no default. */
+  readonly unset?: string;
+  /** The environment variable that the command reads if its command line does not have the option. */
+  readonly variable?: string;
+  /** For the help: the name of the value. */
+  readonly value?: string;
+  readonly help?: string;
+};
 
 /** 1000 years. A later instant might not be a valid date. */
 const MAX_LIFETIME_SECONDS = 31_557_600_000;
@@ -19,16 +41,15 @@ export function throwTypeIf(fault: string | undefined): void {
   if (fault !== undefined) throw new TypeError(fault);
 }
 
-/** A RangeError for a value of the right type, a TypeError for any other. */
+/** Throw unless `value` is a string. Unlike `typeFault`, this accepts the empty string, which has the right type. */
+export function requireString(name: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
+}
+
+/** @param type  a value of this type has a fault of its range, any other one of its type. */
 function throwFault(fault: string | undefined, value: unknown, type: 'string' | 'number'): void {
   if (fault !== undefined && typeof value === type) throw new RangeError(fault);
   throwTypeIf(fault);
-}
-
-/** Return `value` if it is one of `choices`; otherwise throw. */
-export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
-  throwFault(choiceFault(name, choices, value), value, 'string');
-  return value as T;
 }
 
 /** Return `value` if it is a whole number from `least` to `most`; otherwise throw. */
@@ -37,22 +58,42 @@ export function integer(name: string, value: unknown, least: number, most: numbe
   return value as number;
 }
 
-/** Throw unless `value` is a string. Unlike `typeFault`, this accepts the empty string, which has the right type. */
-export function requireString(name: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
+function checkOption(name: string, row: OptionRow, value: unknown): void {
+  switch (row.kind) {
+    case 'whole':
+      if (value !== 0 || !row.isZeroAllowed) integer(name, value, ...row.range);
+      break;
+    case 'choice':
+      throwFault(choiceFault(name, row.choices, value), value, 'string');
+      break;
+    case 'roles':
+      throwTypeIf(typeFault(name, 'array', value));
+      for (const role of value as readonly unknown[]) throwFault(choiceFault(name, ROLES, role), role, 'string');
+      break;
+    case 'lifetime':
+      throwFault(typeFault(name, 'number', value), value, 'number');
+      if (Number(value) > MAX_LIFETIME_SECONDS)
+        throw new RangeError(expectedGot(name, `at most ${MAX_LIFETIME_SECONDS}`, value));
+      break;
+    case 'string':
+      requireString(name, value);
+      break;
+    case 'any':
+      break;
+    default:
+      throwTypeIf(typeFault(name, row.kind, value));
+  }
 }
 
-/** Convert a lifetime from seconds to whole milliseconds, at least 1. Throws unless it is a number above 0, at most 1000 years. */
-export function lifetimeMs(name: string, seconds: number): number {
-  throwFault(typeFault(name, 'number', seconds), seconds, 'number');
-  if (seconds > MAX_LIFETIME_SECONDS)
-    throw new RangeError(expectedGot(name, `at most ${MAX_LIFETIME_SECONDS}`, seconds));
-  return Math.max(1, Math.round(seconds * 1000));
+/** Check each given option by itself. `path` precedes the names in messages, for example `participants[0].`. */
+export function checkOptions(rows: Readonly<Record<string, OptionRow>>, given: object, path = ''): void {
+  for (const [name, row] of Object.entries(rows)) {
+    const value = given[name as keyof typeof given];
+    if (value !== undefined) checkOption(path + name, row, value);
+  }
 }
 
-/**
- * Return the 32 bytes of a secret, passed as bytes, base64 or hexadecimal. Throws otherwise; the message does not show the value.
- */
+/** Return the 32 bytes of a secret, passed as bytes, base64 or hexadecimal; otherwise throw, without showing the value. */
 export function secretBytes(name: string, value: unknown): Bytes {
   if (value instanceof Uint8Array) {
     if (value.length !== 32) throw new RangeError(expectedGot(name, SECRET_FORMS, `${value.length} bytes`));

@@ -2,47 +2,24 @@
 
 import { nameFault, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
-import { MAX_SITE_ID } from '../crypto/keys.ts';
-import { DEFAULT_SITE_ID, type GivenCredentials, ROLES } from '../ports/roles.ts';
-import { choice, integer, requireString, secretBytes, throwTypeIf } from './checks.ts';
+import { DEFAULT_SITE_ID, type GivenCredentials } from '../ports/roles.ts';
+import { checkOptions, type OptionRow, secretBytes, throwTypeIf } from './checks.ts';
+import type { ConfiguredCredentials, OperatorOptions } from './options.ts';
+import { OPTIONS } from './table.ts';
 
-/** The options of one participant. */
-export const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<
-  keyof GivenCredentials,
-  0
->;
+const { apiKey, clientSecret, siteId, roles } = OPTIONS;
+const CREDENTIALS = { apiKey, clientSecret, siteId, roles } satisfies Record<keyof GivenCredentials, OptionRow>;
 
-/** Check credentials without showing them; `path` precedes the names in messages. Missing credentials are generated later. */
+/** Check the credentials of one participant; `path` precedes the names in messages. Missing credentials are generated later. */
 export function checkCredentials(path: string, given: GivenCredentials): void {
-  throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
-  const { apiKey, clientSecret, siteId, roles } = given;
-  if (apiKey !== undefined) {
-    const name = `${path}apiKey`;
-    requireString(name, apiKey);
-    if (!/^[\x21-\x7e]+$/.test(apiKey))
-      throw new RangeError(
-        expectedGot(name, 'visible ASCII characters', `another string of ${apiKey.length} characters`),
-      );
-  }
-  if (clientSecret !== undefined) {
-    requireString(`${path}clientSecret`, clientSecret);
-    secretBytes(`${path}clientSecret`, clientSecret);
-  }
-  if (siteId !== undefined) integer(`${path}siteId`, siteId, 1, MAX_SITE_ID);
-  if (roles !== undefined) throwTypeIf(typeFault(`${path}roles`, 'array', roles));
-  for (const role of roles ?? []) choice(`${path}roles`, role, ROLES);
-}
-
-/** The options that define participants: a list, and a shorthand for one. */
-interface ParticipantOptions extends GivenCredentials {
-  readonly participants?: readonly GivenCredentials[] | undefined;
-  readonly keepStoredParticipant?: boolean | undefined;
-}
-
-/** A participant from the options. */
-export interface ConfiguredCredentials extends GivenCredentials {
-  /** If it is already stored, the stored one is kept. */
-  readonly keepStored?: boolean;
+  throwTypeIf(nameFault(path, Object.keys(CREDENTIALS), given));
+  checkOptions(CREDENTIALS, given, path);
+  const { apiKey, clientSecret } = given;
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    throw new RangeError(
+      expectedGot(`${path}apiKey`, 'visible ASCII characters', `another string of ${apiKey.length} characters`),
+    );
+  if (clientSecret !== undefined) secretBytes(`${path}clientSecret`, clientSecret);
 }
 
 /** Of two participants with one key, the later would replace the earlier. */
@@ -65,14 +42,12 @@ function requireOwnKeys(participants: readonly ConfiguredCredentials[], nameOf: 
 }
 
 /** Return the participants in the options, including that of the shorthand. */
-export function participantsOption(options: ParticipantOptions): readonly ConfiguredCredentials[] {
+export function participantsOption(options: OperatorOptions): readonly ConfiguredCredentials[] {
   const { participants, apiKey, clientSecret, siteId, roles, keepStoredParticipant = false } = options;
-  throwTypeIf(typeFault('keepStoredParticipant', 'boolean', keepStoredParticipant));
   const shorthand = { apiKey, clientSecret, siteId, roles };
   checkCredentials('', shorthand);
   const configured = { ...shorthand, keepStored: keepStoredParticipant };
   if (participants === undefined) return [configured];
-  throwTypeIf(typeFault('participants', 'array', participants));
   participants.forEach((given, index) => {
     throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
     checkCredentials(`participants[${index}].`, given);

@@ -1,11 +1,10 @@
-/** The options of an operator. `resolve.ts` checks them and fills in the defaults. */
+/** The options of an operator, for its users and, with their defaults, for its parts. */
 
 import type { Bytes } from '../../token/bytes.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { GivenCredentials } from '../ports/roles.ts';
 import type { State } from '../ports/state.ts';
-import type { ConfiguredCredentials } from './credentials.ts';
 
 /**
  * Options of `createOperator`. Durations are seconds, as on the command line. `apiKey`, `clientSecret`, `siteId` and
@@ -92,24 +91,26 @@ export interface SettingsInForce {
   readonly rotationPeriod: number;
 }
 
+/** A participant from the options. */
+export interface ConfiguredCredentials extends GivenCredentials {
+  /** If it is already stored, the stored one is kept. */
+  readonly keepStored?: boolean;
+}
+
 /** Checked options with their defaults. */
-export interface OperatorSettings extends SettingsInForce {
+export interface OperatorSettings
+  extends SettingsInForce,
+    Pick<OperatorOptions, 'rateLimit' | 'anonymousRateLimit' | 'keyGeneration' | 'database' | 'state' | 'logger'> {
   readonly now: () => number;
   readonly participants: readonly ConfiguredCredentials[];
   /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
   /** The warning about how the root secret is kept; undefined if there is none. */
   readonly rootWarning: string | undefined;
-  readonly rateLimit: number | undefined;
-  readonly anonymousRateLimit: number | undefined;
   readonly publicMetrics: boolean;
   readonly maxBatchSize: number;
-  readonly keyGeneration: number | undefined;
   /** Undefined if the keys are not rotated on a schedule. */
   readonly keyRotationMs: number | undefined;
   /** Site ID of the owner of tokens -> site IDs that may decrypt them. */
   readonly sharing: ReadonlyMap<number, ReadonlySet<number>>;
-  readonly database: string | undefined;
-  readonly state: State | undefined;
-  readonly logger: Logger | undefined;
 }
