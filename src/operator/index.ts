@@ -21,7 +21,6 @@ export type {
   ListedParticipant,
   OptOutStore,
   ParticipantStore,
-  RateLimit,
   State,
   StoredGeneration,
   StoredOptOut,

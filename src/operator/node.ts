@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { expectedGot } from '../token/errors.ts';
 import { type Caller, withoutPort } from './http/caller-limits.ts';
-import { closeServer, refuseUpgrades, trackSockets } from './http/node-sockets.ts';
+import { closeServer, refuseUpgrades, sentWithin, trackSockets } from './http/node-sockets.ts';
 import { createRequestBatches } from './http/request-batches.ts';
 import { integer } from './options/checks.ts';
 
@@ -67,7 +67,6 @@ function addressOf(incoming: HttpBindings['incoming'], trustProxy: boolean): str
   return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || (incoming.socket.remoteAddress ?? RESET);
 }
 
-/** Resolves with the port. */
 async function start(server: Server, port: number, host: string): Promise<number> {
   server.listen(port, host);
   // Rejects with the error of the server.
@@ -107,8 +106,7 @@ export async function listen(
       const { incoming, outgoing } = bindings as HttpBindings;
       const response = await operator.fetch(request, {
         address: addressOf(incoming, trustProxy),
-        // Hono would write the error of a stream to the console.
-        disconnect: () => void outgoing.destroy(),
+        sentWithin: (ms) => sentWithin(outgoing, incoming.socket, ms),
       });
       // Once the port is closed, a connection must not stay open after its last answer. A connection that is closed before would be
       // replaced by a new one to the same port. After a body that is too large, a connection stays open: Hono's server reads up to

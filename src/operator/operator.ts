@@ -27,8 +27,8 @@ export interface Operator {
    * Answer a request, after `ready`. Never rejects. Answers 503 if the state cannot be opened, or if opening takes more than 30
    * s.
    *
-   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `disconnect` closes the connection of the
-   *   request, if an answer cannot be completed. `listen` passes both.
+   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `sentWithin` tells when the answer has been
+   *   sent: until then, no other long bucket list is generated. `listen` passes both.
    */
   fetch(request: Request, caller?: Caller): Promise<Response>;
   /**
@@ -69,7 +69,6 @@ function required<T>(value: T | undefined): T {
   return value;
 }
 
-/** Create an operator from checked options. */
 export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {
   const known = settings.root && deriveSecrets(settings, settings.root);
   const started = startOperator(settings, openDatabase).then((operator) => ({

@@ -30,7 +30,6 @@ import { TABLES } from './state/tables.ts';
 import { createKeySchedule, type KeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
 import { createTokenIssuer, type TokenIssuer } from './tokens/token-issuer.ts';
 
-/** The parts of an operator. */
 export interface Service {
   readonly settings: OperatorSettings;
   readonly state: State;
@@ -110,7 +109,6 @@ async function createService(
 /** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
 export type OpenDatabase = (location: string) => Promise<Database>;
 
-/** An operator that can answer requests. */
 interface StartedOperator {
   readonly derived: DerivedSecrets;
   readonly service: Service;

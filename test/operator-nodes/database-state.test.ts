@@ -44,7 +44,7 @@ const optedOut = async (node: Node, ids: readonly unknown[]) =>
 
 const readTables = async (place: string): Promise<string> => {
   const database = await openDatabase(place);
-  const tables = ['operator', 'participants', 'keys', 'opt_outs', 'raw_ids', 'rate_limits'];
+  const tables = ['operator', 'participants', 'keys', 'opt_outs', 'raw_ids', 'envelopes'];
   const rows = await Promise.all(
     tables.map((table) => database.query(`SELECT t::text AS row FROM tessera_${table} t`)),
   );
@@ -56,7 +56,7 @@ describe.each(KINDS)('on %s', (kind) => {
   test('no table contains an API key, client secret, DII or given root secret', async () => {
     const place = await freshLocation(kind);
     const clientSecret = toB64(new Uint8Array(32).fill(0xab));
-    const node = await startNode(place, { apiKey: 'an-api-key', clientSecret, rateLimit: 5 });
+    const node = await startNode(place, { apiKey: 'an-api-key', clientSecret });
     await node.call(LOGOUT, { email: 'leaver@example.com' });
     await rawId(node, 'user@example.com');
     await node.operator.close();
@@ -206,66 +206,6 @@ test('envelopes are removed from the database once nobody accepts them any more'
     expect(await expiries()).toEqual(left);
   }
   await database.close();
-});
-
-describe('the rate limit of nodes on one PostgreSQL', () => {
-  const startTwo = async () => {
-    const place = await freshLocation('postgres');
-    const nodes = await Promise.all([startNode(place, { rateLimit: 3 }), startNode(place, { rateLimit: 3 })]);
-    return (node: number) => nodes[node]!.call('/v3/identity/map', { email: [] });
-  };
-  // The database counts in its own time: asked again until a second of it begins with the first request.
-  const expectShared = (ask: Awaited<ReturnType<typeof startTwo>>) =>
-    expect
-      .poll(
-        async () => {
-          const statuses = [];
-          for (const node of [0, 1, 0, 0, 1]) statuses.push((await ask(node)).http);
-          return statuses;
-        },
-        { timeout: 60_000 },
-      )
-      .toEqual([200, 200, 200, 429, 429]);
-
-  test('is shared, and starts again with each second', async () => {
-    const ask = await startTwo();
-    for (let second = 1; second <= 2; second++) await expectShared(ask);
-    await expect
-      .poll(
-        async () => {
-          const { http, headers, text } = await ask(1);
-          return [http, headers.get('retry-after'), text];
-        },
-        { timeout: 60_000 },
-      )
-      .toEqual([429, '1', '']);
-  });
-
-  test('does not last longer because the clock of the database was set back', async () => {
-    const place = await freshLocation('postgres');
-    const node = await startNode(place, { rateLimit: 1 });
-    const ask = async () => (await node.call('/v3/identity/map', { email: [] })).http;
-    expect(await ask()).toBe(200);
-    const database = await openDatabase(place, { connections: 1 });
-    await database.query('UPDATE tessera_rate_limits SET points = 9, expire = expire + 3600000');
-    await database.close();
-    expect(await ask()).toBe(200);
-  });
-
-  test.each([
-    [300_000, 'ahead'],
-    [-300_000, 'behind'],
-  ])(
-    'a node whose clock is %d ms off (%s) neither lengthens a second of the others nor lifts the limit',
-    async (ms) => {
-      const ask = await startTwo();
-      vi.useFakeTimers({ toFake: ['Date'] });
-      vi.setSystemTime(Date.now() + ms);
-      expect((await ask(0)).http).toBe(200);
-      vi.useRealTimers();
-      await expectShared(ask);
-    },
-  );
 });
 
 describe('if the state cannot be opened', () => {

@@ -1,17 +1,16 @@
 /**
- * Runs the operators of `test/operator` on a database and behind a port: each test service is a node that listens, with
- * its own tables in its own schema of one database.
+ * Runs the operators of `test/operator` on a database: each test service is a node with its own tables in its own schema of one
+ * database.
  */
 
 import { afterAll, beforeAll } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import { qualified, setSchema } from '../../src/database/schema-names.ts';
-import { type Listening, listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';
-import { operatorRunner } from '../operator/fixtures.ts';
+import { BASE, operatorRunner } from '../operator/fixtures.ts';
 
 /** Create a schema, and a view of the database in which every statement runs in that schema. */
 const inSchema = async (whole: Database, schema: string): Promise<Database> => {
@@ -36,7 +35,7 @@ const inSchema = async (whole: Database, schema: string): Promise<Database> => {
 /** Run the operators of this test file on one kind of database. */
 export const runOperatorsOn = (kind: Kind): void => {
   const runInMemory = operatorRunner.run;
-  const servers: Promise<Listening>[] = [];
+  let schemas = 0;
   let database: Database;
 
   beforeAll(async () => {
@@ -44,16 +43,13 @@ export const runOperatorsOn = (kind: Kind): void => {
     operatorRunner.run = (options) => {
       // A test that brings its own state tests that state.
       if (options.state) return runInMemory(options);
-      const schema = `operator_${servers.length}`;
+      const schema = `operator_${schemas++}`;
       const settings = resolveOptions({ ...options, database: 'ignored' });
       const operator = operatorFrom(settings, () => inSchema(database, schema));
-      const server = operator.ready.then(() => listen(operator, { port: 0 }));
-      servers.push(server);
-      return { operator, fetch: async (path, init) => fetch(`${(await server).url}${path}`, init) };
+      return { operator, fetch: (path, init) => operator.fetch(new Request(BASE + path, init)) };
     };
   });
   afterAll(async () => {
-    await Promise.all(servers.map(async (server) => (await server).close()));
     await database.close();
   });
 };

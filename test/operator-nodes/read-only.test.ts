@@ -1,6 +1,6 @@
 /** Nodes on a PostgreSQL that can be read but not written, as after a failover to a replica or on a full disk. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { createOperator, type Operator, type OperatorOptions } from '../../src/operator/index.ts';
 import { freshLocation } from '../database/locations.ts';
@@ -59,7 +59,7 @@ const eventually = (http: () => Promise<number>, expected: number) =>
   expect.poll(http, { timeout: 60_000, interval: 50 }).toBe(expected);
 
 test('every endpoint answers that writes nothing, and the others answer 503 until the database can be written again', async () => {
-  const operator = await start({ rateLimit: 1000 });
+  const operator = await start();
   const [{ call, refresh, generate }, all] = [callsOf(operator), callsOf(operator, 1)];
   const set = await generate(user);
   await setReadOnly(true);
@@ -82,21 +82,6 @@ test('every endpoint answers that writes nothing, and the others answer 503 unti
   }
   await setReadOnly(false);
   await eventually(async () => (await all.call('/v2/token/logout', user)).http, 200);
-});
-
-describe('the rate limit', () => {
-  test('counts in each process while the database cannot, and says so once', async () => {
-    const { call } = callsOf(await start({ rateLimit: 2 }));
-    await setReadOnly(true);
-    const ask = async () => (await call('/v3/identity/map', { email: [] })).http;
-    await eventually(ask, 200);
-    await expect
-      .poll(async () => [await ask(), await ask(), await ask(), await ask()], { timeout: 60_000 })
-      .toEqual([200, 200, 429, 429]);
-    expect(warnings.filter((line) => line.startsWith('rate limit: '))).toEqual([
-      expect.stringMatching(/^rate limit: the database cannot count; .*read-only transaction \(25006\)/),
-    ]);
-  });
 });
 
 test('a node starts there if its options change nothing', async () => {

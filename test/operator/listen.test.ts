@@ -1,13 +1,14 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Caller } from '../../src/operator/http/caller-limits.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
-import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
 import { until } from '../support/clock.ts';
-import { createTestService, DAY, envelope, NOON } from './fixtures.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];
 const start = async (...given: Parameters<typeof listen>): Promise<Listening> => {
@@ -19,9 +20,6 @@ afterEach(async () => {
   vi.useRealTimers();
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
-
-/** The buckets that have rotated since then are 22 MB of base64. */
-const THREE_MONTHS_AGO = NOON - 90 * DAY;
 
 /** An operator that records the address of each caller. */
 const recordAddresses = () => {
@@ -229,54 +227,36 @@ describe('listen', () => {
     expect(received.match(/HTTP\/1\.1 \d+|answered/g)).toEqual(['HTTP/1.1 200', 'answered', 'HTTP/1.1 400']);
   });
 
-  test('answers four requests of a connection at a time, in their order, and reads no more of it while others wait', async () => {
-    const waiting: { path: string; answer: () => void }[] = [];
+  test('closes a connection with more than 32 requests without an answer, and parses no more of them', async () => {
+    const waiting: (() => void)[] = [];
     const operator = {
-      fetch: (request: Request) => {
-        const { pathname: path } = new URL(request.url);
-        if (path === '/other') return Promise.resolve(new Response());
-        return new Promise<Response>((resolve) => {
-          // A body is read, too: this resumes the socket.
-          const answer = async () => resolve(new Response(`${path} ${await request.text()}\n`));
-          waiting.push({ path, answer });
-        });
-      },
+      fetch: () => new Promise<Response>((resolve) => void waiting.push(() => resolve(new Response()))),
     };
-    const { url, port } = await start(operator, { port: 0 });
-    const requestOf = (n: number) => `POST /${n} HTTP/1.1\r\nHost: operator.test\r\nContent-Length: 1\r\n\r\nx`;
+    const { port } = await start(operator, { port: 0 });
+    let parsed = 0;
+    const count = () => void parsed++;
+    subscribe('http.server.request.start', count);
+    onTestFinished(() => void unsubscribe('http.server.request.start', count));
+    const request = 'GET /x HTTP/1.1\r\nHost: operator.test\r\n\r\n';
     const socket = connect(port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {});
     let received = '';
     socket.on('data', (bytes) => {
       received += bytes;
     });
-    // More than both ends keep of what is not read.
-    const count = 400_000;
-    socket.write(Array.from({ length: count }, (_, n) => requestOf(n)).join(''));
-    /** Requests of another connection, each of which takes the server some turns. */
-    const askOthers = async () => {
-      for (let n = 0; n < 50; n++) await (await fetch(`${url}/other`)).text();
-    };
-    await until(() => waiting.length > 0);
-    await askOthers();
-    expect(waiting.map(({ path }) => path)).toEqual(['/0', '/1', '/2', '/3']);
-    const unread = socket.writableLength;
-    await askOthers();
-    expect([socket.writableLength, unread > 0]).toEqual([unread, true]);
-
-    // The last of the four: its answer waits for those before it, and so does the fifth request.
-    await waiting[3]!.answer();
-    await askOthers();
-    expect([received, waiting.length]).toEqual(['', 4]);
-    for (const { answer } of waiting.slice(0, 3)) await answer();
-    await until(() => waiting.length === 8);
-    for (let n = 4; n < 2000; n++) {
-      await until(() => waiting.length > n);
-      await waiting[n]!.answer();
-      expect(waiting.length).toBeLessThanOrEqual(n + 4);
-    }
-    await until(() => received.includes('/1999 x\n'));
-    expect(received.match(/^\/\d+ x$/gm)).toEqual(Array.from({ length: 2000 }, (_, n) => `/${n} x`));
+    socket.write(request.repeat(32));
+    await until(() => waiting.length === 32);
+    for (const answer of waiting.splice(0, 31)) answer();
+    await until(() => received.split('HTTP/1.1 200').length === 32);
+    // With the one that still waits, 32.
+    socket.write(request.repeat(31));
+    await until(() => waiting.length === 32);
+    const closed = once(socket, 'close');
+    const before = parsed;
+    socket.write(request.repeat(1000));
+    await closed;
+    expect([parsed - before, waiting.length]).toEqual([1, 32]);
   });
 
   /** Send the start of a request; resolves with the answer and the seconds until the connection has ended. */
@@ -361,21 +341,26 @@ describe('listen', () => {
     await expect(listen(createTestService().operator, { port: 0, ...options })).rejects.toThrow(message);
   });
 
-  test('serves a long list of buckets after another reader has disconnected half-way', async () => {
-    const service = createTestService();
-    const { url } = await start(service.operator, { port: 0 });
-    const request = async (signal?: AbortSignal) =>
-      fetch(`${url}/v2/identity/buckets`, {
-        method: 'POST',
-        body: toB64(await envelope({ since_timestamp: THREE_MONTHS_AGO }, service.participant.clientSecret, NOON)),
-        headers: { authorization: `Bearer ${service.participant.apiKey}` },
-        signal: signal ?? null,
-      });
-    const stop = new AbortController();
-    const reader = (await request(stop.signal)).body!.getReader();
-    await reader.read();
-    stop.abort();
-    expect((await (await request()).text()).length).toBeGreaterThan(20_000_000);
+  test('tells the operator when an answer has been sent, and closes the connection of a slow reader', async () => {
+    const outcomes: boolean[] = [];
+    const large = new Uint8Array(50_000_000);
+    const operator = {
+      fetch: async (request: Request, { sentWithin }: Caller) => {
+        const limitMs = request.url.endsWith('/slow') ? 1 : 60_000;
+        void sentWithin!(limitMs).then((isSent) => outcomes.push(isSent));
+        return new Response(large);
+      },
+    };
+    const { url, port } = await start(operator, { port: 0 });
+    expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(large.length);
+    await until(() => outcomes.length === 1);
+    const leaving = await fetch(url);
+    await leaving.body!.cancel();
+    await until(() => outcomes.length === 2);
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /slow HTTP/1.1\r\nHost: operator.test\r\n\r\n'));
+    onTestFinished(() => void socket.destroy());
+    await until(() => outcomes.length === 3);
+    expect(outcomes).toEqual([true, true, false]);
   });
 
   test('rejects with the error of the port', async () => {
@@ -383,35 +368,6 @@ describe('listen', () => {
     await expect(listen(createTestService().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await expect(listen(createTestService().operator, { port: 70_000 })).rejects.toThrow(RangeError);
   });
-});
-
-test('a reader that is too slow for a long answer is disconnected, and the log says so', async () => {
-  const written = vi.spyOn(console, 'error').mockImplementation(() => {});
-  const logged: unknown[] = [];
-  const note = (...all: unknown[]): void => void logged.push(all);
-  const service = createTestService({ logger: { info: () => {}, warn: note, error: note } });
-  const { apiKey, clientSecret } = service.participant;
-  const { port } = await start(service.operator, { port: 0 });
-  const body = toB64(await envelope({ since_timestamp: THREE_MONTHS_AGO }, clientSecret, NOON));
-  const socket = connect(port, '127.0.0.1');
-  // It reads the headers and then nothing more.
-  socket.once('data', () => void socket.pause());
-  socket.write(
-    `POST /v2/identity/buckets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  );
-  await vi.waitFor(() => expect(logged).toHaveLength(1), { timeout: 50_000, interval: 100 });
-  expect(logged).toEqual([
-    [
-      { error: 'TokenError', reason: expect.stringContaining('expected reads at most 5 s apart') },
-      'a long response was cut off',
-    ],
-  ]);
-  const ended = new Promise((resolve) => socket.once('close', resolve));
-  socket.on('error', () => {});
-  socket.resume();
-  await ended;
-  expect(written).not.toHaveBeenCalled();
-  written.mockRestore();
 });
 
 describe('closing', () => {

@@ -187,7 +187,6 @@ const PACKAGES: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
   'prom-client': ['operator/ports/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

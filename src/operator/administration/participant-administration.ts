@@ -23,7 +23,6 @@ export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
   readonly newSecret?: boolean | undefined;
 }
 
-/** Administration of the participants. */
 export interface ParticipantAdministration {
   list(): Promise<readonly ListedParticipant[]>;
   /**
@@ -61,7 +60,6 @@ function findById(all: readonly ListedParticipant[], id: string): ListedParticip
   return found[0]!;
 }
 
-/** Create the administration of the participants in a store. */
 export function participantsOf(
   store: ParticipantRows,
   secrets: () => Secrets,

@@ -60,7 +60,6 @@ export async function encodeB64Slices(bytes: Uint8Array, pause: () => Promise<vo
 
 const latin1 = new TextDecoder('latin1');
 
-/** Encoders from bytes to a string. */
 export interface B64Encoder {
   /** Standard base64 with padding. */
   encode(bytes: Uint8Array): string;
@@ -68,7 +67,6 @@ export interface B64Encoder {
   encodeUrl(bytes: Uint8Array): string;
 }
 
-/** Encode with Node's `Buffer`. */
 export function createNodeB64({ isBuffer, from }: NodeBuffer): B64Encoder {
   const toBuffer = (bytes: Uint8Array): NodeBytes => (isBuffer(bytes) ? (bytes as NodeBytes) : from(bytes));
   return {
@@ -77,7 +75,6 @@ export function createNodeB64({ isBuffer, from }: NodeBuffer): B64Encoder {
   };
 }
 
-/** Encode on any host. */
 export const portableB64: B64Encoder = {
   encode: (bytes) => latin1.decode(encodeB64Ascii(bytes)),
   encodeUrl: (bytes) => {

@@ -22,16 +22,12 @@ export interface TokenKey {
   readonly secret: Bytes;
 }
 
-/** Find a key by the number in a token; undefined if there is none. */
 export type FindKey = (id: number) => TokenKey | undefined;
 
 /** The keys of one operator at an instant. */
 export interface Keys {
-  /** The master key that seals. */
   readonly master: TokenKey;
-  /** The refresh key that seals. */
   readonly refresh: TokenKey;
-  /** Return the key that seals the tokens of a site. */
   site(siteId: number): TokenKey;
   readonly byId: FindKey;
   /** Find a refresh key by its number. Derives no other key, regardless of the number that an anonymous caller sends. */

@@ -22,7 +22,6 @@ export interface NodeCrypto {
   ): NodeCipher & { setAuthTag(tag: Uint8Array): unknown };
 }
 
-/** An instance of Node's `Buffer`. */
 export type NodeBytes = Bytes & { toString(encoding: 'base64' | 'base64url'): string };
 
 /** The part of Node's `Buffer` that the operator uses. */
@@ -55,5 +54,4 @@ export const allocate: (length: number) => Bytes = nodeBuffer
   ? (length) => nodeBuffer.allocUnsafe(length)
   : (length) => new Uint8Array(length);
 
-/** Encode a string as UTF-8. */
 export const utf8Bytes: (text: string) => Bytes = nodeBuffer ? (text) => nodeBuffer.from(text, 'utf8') : utf8;

@@ -11,7 +11,7 @@ import { clientError, writtenSuccess } from './result.ts';
 /** YYYY-MM-DDThh:mm, optionally seconds, optionally up to nine fractional digits. UTC, without a zone. */
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 
-/** From this many rows on, about 1 MB, an answer is generated while it is read. */
+/** Above this many rows, about 1 MB, a list is a long response. */
 const LONG_LIST_ROWS = 16_384;
 
 /**

@@ -13,7 +13,6 @@ import type { EndpointResult } from './result.ts';
 /** Lets other requests run, if this one has worked for long. To be called in loops over identifiers; a promise must be awaited. */
 export type Pause = () => Promise<void> | undefined;
 
-/** An opened request. */
 export interface EndpointCall {
   /** The time of the request, epoch ms. Everything in the answer refers to it. */
   readonly now: number;

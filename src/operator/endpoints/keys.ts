@@ -48,7 +48,6 @@ function keyRow({ id, generation, secret }: TokenKey, now: number, service: Serv
   };
 }
 
-/** The wire form of the sites that own `keys`. */
 function siteRows(keys: readonly TokenKey[]): object[] {
   return [...new Set(keys.map(({ siteId }) => siteId))]
     .filter((siteId) => siteId !== MASTER)

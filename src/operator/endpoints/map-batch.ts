@@ -12,10 +12,8 @@ import { clientError, type EndpointResult } from './result.ts';
 /** The raw ID of an identifier, or the reason why it has none, in the wording of the wire format. */
 export type MapResult = MappedId | 'optout' | 'invalid identifier';
 
-/** Length of a first-level hash. */
 const USER_BYTES = 32;
 
-/** An identifier and its form. */
 export interface Identifier {
   readonly form: DiiForm;
   readonly text: string;

@@ -7,7 +7,6 @@
 import type { Endpoint } from './endpoint.ts';
 import { clientError, success } from './result.ts';
 
-/** Raw IDs in one request. */
 const MAX_IDS = 5000;
 
 export const optOutStatus: Endpoint = {

@@ -4,7 +4,6 @@ import { DII_FORMS, type DiiType, diiTypeOf, hashOf } from '../../token/index.ts
 import type { EndpointCall } from './endpoint.ts';
 import { clientError, type EndpointResult } from './result.ts';
 
-/** The DII of a request. */
 export interface RequestDii {
   readonly type: DiiType;
   /** SHA-256 of the normalised DII, 32 bytes. */

@@ -15,7 +15,7 @@ export interface EndpointResult {
   readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
   /** Writes the JSON of a successful answer in UTF-8, in place of `json`: of many rows, which may be too large for a string. */
   readonly writeJson?: (() => Promise<Bytes>) | undefined;
-  /** Whether `writeJson` writes so much that the answer must be generated while it is read: see `http/long-response.ts`. */
+  /** Whether `writeJson` writes so much that memory cannot hold several: see `http/long-response.ts`. */
   readonly isLong?: boolean;
 }
 
@@ -27,7 +27,6 @@ export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
 /** The answer for a user who has opted out. */
 export const OPT_OUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
 
-/** Build a successful result with a body. */
 export function success(body: unknown): EndpointResult {
   return { httpStatus: 200, json: { status: 'success', body } };
 }
@@ -37,12 +36,10 @@ export function writtenSuccess(writeJson: () => Promise<Bytes>, isLong: boolean)
   return { httpStatus: 200, json: { status: 'success' }, writeJson, isLong };
 }
 
-/** Build a 400 with the given status. */
 export function badRequest(status: string, message: string): EndpointResult {
   return { httpStatus: 400, json: { status, message } };
 }
 
-/** Build a 400 with the status `client_error`. */
 export function clientError(message: string): EndpointResult {
   return badRequest('client_error', message);
 }
@@ -55,7 +52,6 @@ export function invalidClient(message: string): EndpointResult {
   return { httpStatus: 401, json: { status: 'invalid_client', message } };
 }
 
-/** Build a 401. */
 export function unauthorized(message: string): EndpointResult {
   return { httpStatus: 401, json: { status: 'unauthorized', message } };
 }

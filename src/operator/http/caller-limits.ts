@@ -1,29 +1,22 @@
-/**
- * Limits for unauthenticated callers, by network address, within one process.
- *
- * Memory use is fixed: addresses are hashed into a table of counters, so a flood from many addresses needs no more memory. Two
- * addresses with the same counter share its limit. Like `state/rate-limit.ts`, this file counts in real time, not by the
- * operator's clock.
- */
+/** Who sent a request, and the limit of unauthenticated callers by network address, within one process. */
+
+import { createRateLimit } from './rate-limit.ts';
 
 /** Who sent a request, as far as the host knows. */
 export interface Caller {
   /** IP address of the client. Without it, no limit by address applies. */
   readonly address?: string | undefined;
-  /** Close the connection, if an answer cannot be completed. Without it, the stream of the answer fails. */
-  readonly disconnect?: (() => void) | undefined;
+  /**
+   * Resolves when the answer has been sent or its connection is closed. Closes the connection after `ms`, and then resolves with
+   * false. Without it, an answer counts as sent once `fetch` has returned it.
+   */
+  readonly sentWithin?: ((ms: number) => Promise<boolean>) | undefined;
 }
 
-/** Counts requests by address. */
 export interface AddressLimit {
   /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
   take(address: string | undefined): number | undefined;
-  /** Take back the count of a request that turned out to need none. */
-  giveBack(address: string | undefined): void;
 }
-
-const COUNTERS = 2 ** 16;
-const WINDOW_MS = 1000;
 
 /** An IPv6 network of 64 bits usually belongs to one client, who can use any of its addresses. */
 function networkOf(given: string): string {
@@ -55,33 +48,7 @@ export function withoutPort(address: string): string {
  * @param perSecond  requests per second and address.
  * @param now        a clock that never goes back, ms.
  */
-export function createAddressLimit(perSecond: number, now: () => number = () => performance.now()): AddressLimit {
-  const counts = new Uint32Array(COUNTERS);
-  // If the start value were known, a caller could compute addresses that share another caller's counter.
-  const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
-  let windowEndsAt = Number.NEGATIVE_INFINITY;
-  // FNV-1a, with a random start value.
-  const indexOf = (text: string): number => {
-    let hash = seed;
-    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-    return ((hash >>> 16) ^ hash) & (COUNTERS - 1);
-  };
-  return {
-    take: (address) => {
-      if (address === undefined) return undefined;
-      const at = now();
-      if (at >= windowEndsAt) {
-        counts.fill(0);
-        windowEndsAt = at + WINDOW_MS;
-      }
-      const index = indexOf(networkOf(address));
-      counts[index] = counts[index]! + 1;
-      return counts[index]! > perSecond ? windowEndsAt - at : undefined;
-    },
-    giveBack: (address) => {
-      const index = address === undefined ? undefined : indexOf(networkOf(address));
-      // In a new second it may be 0, or the count of others: then one request more is accepted.
-      if (index !== undefined && counts[index]) counts[index]--;
-    },
-  };
+export function createAddressLimit(perSecond: number, now?: () => number): AddressLimit {
+  const { take } = createRateLimit(perSecond, now);
+  return { take: (address) => (address === undefined ? undefined : take(networkOf(address))) };
 }

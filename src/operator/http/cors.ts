@@ -17,7 +17,6 @@ const HEADERS = [
   'Content-Type',
 ].join(',');
 
-/** Return the CORS headers of every answer to a request. */
 export function corsHeaders({ headers }: Request): Record<string, string> {
   const origin = headers.get('origin');
   if (!origin) return { vary: 'Origin' };

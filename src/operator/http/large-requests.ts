@@ -31,11 +31,9 @@ export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
-/** A request whose work begins. */
 export interface Work {
   /** Length of its body, bytes. */
   readonly bodyBytes: number;
-  /** Identifies the participant. */
   readonly participant: string;
   readonly isGone: () => boolean;
 }

@@ -1,17 +1,15 @@
 /** All limits that protect an operator from its callers, in one object for each operator. */
 
-import type { RateLimit } from '../ports/state.ts';
 import type { Service } from '../service.ts';
-import { memoryRateLimit } from '../state/rate-limit.ts';
 import { type AddressLimit, createAddressLimit } from './caller-limits.ts';
 import { createLargeRequests } from './large-requests.ts';
-import { createTurns, type Turns } from './long-response.ts';
-import { createParticipantLookup, type ParticipantLookup } from './participant-lookup.ts';
+import { createLongResponses } from './long-response.ts';
+import { createParticipantLookup, MAX_NEW_LOOKUPS, type ParticipantLookup } from './participant-lookup.ts';
+import { createRateLimit, type RateLimit } from './rate-limit.ts';
 import { type BodyMemory, createBodyMemory } from './request-body.ts';
 
-/** The limits of one operator. */
 export interface Limits {
-  /** Limits requests by participant. Undefined if the options set no limit. */
+  /** Limits requests by participant: by its `keyHash`. Undefined if the options set no limit. */
   readonly participant: RateLimit | undefined;
   /** Limits refreshes and rejected requests by address. Undefined if the options set no limit. */
   readonly anonymous: AddressLimit | undefined;
@@ -19,25 +17,22 @@ export interface Limits {
   readonly bodyMemory: BodyMemory;
   /** Await before the work of a request: see {@link createLargeRequests}. */
   readonly startRequest: ReturnType<typeof createLargeRequests>;
-  /** Held by the one long response that is being generated and read. */
-  readonly longResponses: Turns;
+  readonly longResponse: ReturnType<typeof createLongResponses>;
 }
 
-/** Create the limits of an operator. */
 export function createLimits({ settings, state, participants }: Service): Limits {
   const { rateLimit, anonymousRateLimit } = settings;
   const anonymous = anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit);
   return {
-    participant: rateLimit === undefined ? undefined : (state.limiter?.(rateLimit) ?? memoryRateLimit(rateLimit)),
+    participant: rateLimit === undefined ? undefined : createRateLimit(rateLimit),
     anonymous,
     findParticipant: createParticipantLookup(
       participants,
       anonymous,
-      undefined,
-      state.participants.isInMemory ? Number.POSITIVE_INFINITY : undefined,
+      state.participants.isInMemory ? undefined : createRateLimit(MAX_NEW_LOOKUPS),
     ),
     bodyMemory: createBodyMemory(),
     startRequest: createLargeRequests(),
-    longResponses: createTurns(),
+    longResponse: createLongResponses(settings.logger),
   };
 }

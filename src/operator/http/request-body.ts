@@ -91,7 +91,6 @@ export interface BodyMemory {
 /** Memory for the bodies of one participant at any time, bytes: three times as much as the server client sends in parallel. */
 export const MAX_BODY_MEMORY = 64 * MAX_BODY_BYTES;
 
-/** Create the memory, with nothing reserved. */
 export function createBodyMemory(): BodyMemory {
   const used = new Map<string, number>();
   return {

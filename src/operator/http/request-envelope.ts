@@ -16,7 +16,6 @@ import type { Scope } from '../crypto/secrets.ts';
 import { BODY_MISSING, clientError, type EndpointResult, NOT_BASE64 } from '../endpoints/result.ts';
 import { CLOCK_WINDOW_MS } from '../ports/envelopes.ts';
 
-/** A request whose envelope has been opened. */
 export interface OpenedRequest {
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;

@@ -31,7 +31,6 @@ export function isBinary({ headers }: Request): boolean {
   return headers.get('content-type')?.toLowerCase() === OCTET_STREAM;
 }
 
-/** Build the response to a body beyond the size limit. */
 export function bodyTooLarge({ headers }: Exchange): Response {
   return new Response('Request Too Long', {
     status: 413,
@@ -67,7 +66,7 @@ export function unavailable(exchange: Exchange, message = 'The database cannot s
 }
 
 /** Build a response of sealed content. `body` is bytes if `binary`, otherwise their base64. */
-export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
+function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
   headers['content-type'] = binary ? OCTET_STREAM : 'text/plain';
   return new Response(body, { headers });
 }

@@ -93,7 +93,6 @@ export function createMetricsHandler(read: () => Promise<MetricsText>): (request
   };
 }
 
-/** Create the router for every path except a refresh. */
 function createRouter(service: Service, limits: Limits): Hono<RouterEnv> {
   const app = new Hono<RouterEnv>({ getPath: pathOf });
   for (const endpoint of SEALED_ENDPOINTS) {

@@ -8,30 +8,18 @@
  * For a participant with the role OPTOUT, the role that the endpoint needs is checked after the envelope has been remembered.
  */
 
-import type { Bytes } from '../../token/bytes.ts';
 import { sealResponse } from '../../token/index.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { type EndpointResult, unauthorized } from '../endpoints/result.ts';
 import type { Participant } from '../identity/participants.ts';
-import { failureFields, type Logger } from '../ports/logger.ts';
 import type { Service } from '../service.ts';
-import type { Caller } from './caller-limits.ts';
 import type { Limits } from './limits.ts';
-import { longBody } from './long-response.ts';
 import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
 import { isCurrent, type OpenedRequest, openBody } from './request-envelope.ts';
-import {
-  bodyResponse,
-  bodyTooLarge,
-  type Exchange,
-  isBinary,
-  plainResponse,
-  rateLimited,
-  sealedResponse,
-} from './response.ts';
+import { bodyTooLarge, type Exchange, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
 
-/** Time after which a participant may request another long response, ms. */
-const TURN_RETRY_MS = 5000;
+/** Time after which a participant may request a long response again, ms. */
+const LONG_RETRY_MS = 5000;
 /** Time after which another body of a participant may fit into its memory, ms. */
 const MEMORY_RETRY_MS = 1000;
 
@@ -45,7 +33,6 @@ interface ReceivedRequest extends OpenedRequest {
   readonly bodyBytes: number;
 }
 
-/** An envelope that exceeds a limit. */
 interface Excess {
   readonly waitMs: number;
 }
@@ -68,7 +55,7 @@ async function receive(
   const opened = await openBody(body, isBinary(request), secret, now, settings.scope);
   if ('httpStatus' in opened) return opened;
   if (roles.has('OPTOUT') && !isCurrent(opened.sealedAt, now)) {
-    const waitMs = (await limits.participant?.take(keyHash)) ?? limits.anonymous?.take(caller.address);
+    const waitMs = limits.participant?.take(keyHash) ?? limits.anonymous?.take(caller.address);
     if (waitMs !== undefined) return { waitMs };
   }
   const isReplay = roles.has('OPTOUT') && !(await envelopes.add(opened.tag, now, opened.sealedAt));
@@ -95,22 +82,7 @@ function refusal({ anonymous }: Limits) {
   };
 }
 
-/**
- * Returns the function that handles the failure of a long response: its status has been sent, so it can only close the
- * connection.
- */
-function failureHandler({ disconnect }: Caller, logger: Logger | undefined) {
-  return (error: unknown): boolean => {
-    logger?.warn(failureFields(error), 'a long response was cut off');
-    disconnect?.();
-    return disconnect !== undefined;
-  };
-}
-
-/** Create the handler of a sealed endpoint. */
 export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits): Handler {
-  const { settings } = service;
-
   const refuse = refusal(limits);
   const isPermitted = ({ roles }: Participant): boolean => endpoint.roles.some((role) => roles.has(role));
 
@@ -126,16 +98,13 @@ export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits
     });
     const result = await endpoint.handle({ now, participant, payload, sealedAt, isReplay, pause }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
-    const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
-    if (result.isLong && !turn) return rateLimited(exchange, TURN_RETRY_MS);
-    exchange.status = result.json.status;
-    const seal = async (): Promise<Bytes> => {
+    const respond = async (): Promise<Response> => {
+      exchange.status = result.json.status;
       const json = (await result.writeJson?.()) ?? JSON.stringify(result.json);
-      return sealResponse(participant.secret, { at: now, nonce, json });
+      return sealedResponse(exchange, await sealResponse(participant.secret, { at: now, nonce, json }), binary, pause);
     };
-    if (!turn) return sealedResponse(exchange, await seal(), binary, pause);
-    const onFailure = failureHandler(exchange.caller, settings.logger);
-    return bodyResponse(exchange, longBody({ turn, write: seal, binary, onFailure }), binary);
+    if (!result.isLong) return respond();
+    return (await limits.longResponse(exchange.caller, respond)) ?? rateLimited(exchange, LONG_RETRY_MS);
   };
 
   const open = async (exchange: Exchange, participant: Participant): Promise<Response> => {
@@ -145,7 +114,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits
     if (!isPermitted(participant)) return refuse(exchange, NOT_PERMITTED);
     if ('httpStatus' in received) return refuse(exchange, received);
     if (received.fault) return refuse(exchange, received.fault);
-    const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
+    const waitMs = endpoint.rateLimited ? limits.participant?.take(participant.keyHash) : undefined;
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
     return answer(exchange, participant, received);
   };

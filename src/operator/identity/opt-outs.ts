@@ -136,7 +136,6 @@ function createExtension(parts: OptOutParts, recordOf: ReturnType<typeof recordB
   };
 }
 
-/** Create the opt-outs of an operator. */
 export function createOptOuts(parts: OptOutParts): OptOuts {
   const { store, salts, reserved, startedAt } = parts;
   const recordOf = recordBuilder(parts);

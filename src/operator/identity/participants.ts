@@ -134,10 +134,8 @@ function createLookUp(store: ParticipantStore) {
   };
 }
 
-/** The parts that participants are created from. */
 interface ParticipantParts {
   readonly store: ParticipantStore;
-  /** Participants from the options. */
   readonly configured: readonly ConfiguredParticipant[];
   readonly secrets: Secrets;
   /** The operator's clock, epoch ms. */

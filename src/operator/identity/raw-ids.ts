@@ -62,7 +62,6 @@ export interface RawIds {
   during(user: Uint8Array, rotation: number): string;
 }
 
-/** Create the raw IDs of one environment. */
 export function createRawIds(secrets: Secrets, salts: Salts): RawIds {
   const firstLevelSalt = encodeB64Ascii(secrets.derive('first-level-salt'));
   const bytesDuring = (user: Uint8Array, bucket: number, rotation: number): Bytes =>

@@ -16,7 +16,6 @@ import { toB64 } from '../../token/bytes.ts';
 import { hashDii } from '../../token/index.ts';
 import type { RawIds } from './raw-ids.ts';
 
-/** Behaviour of a reserved identity. */
 export type ReservedPurpose = 'validate' | 'optOut' | 'refreshOptOut';
 
 const IDENTITIES: Record<ReservedPurpose, readonly string[]> = {

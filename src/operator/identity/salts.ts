@@ -28,7 +28,6 @@ export interface Rotation {
   readonly showsPrevious: boolean;
 }
 
-/** Salts and rotations of all buckets. */
 export interface Salts {
   /** Return the salt of a bucket in a rotation, 32 bytes. Its base64 is the salt text that is hashed. */
   salt(bucket: number, rotation: number): Bytes;
@@ -50,14 +49,12 @@ const MASK = BUCKETS - 1;
 const FACTOR = 0x9e375;
 const INVERSE_FACTOR = 0xb94dd;
 
-/** Mix the 20 bits of a bucket index. */
 export function mix(bucket: number): number {
   const a = Math.imul(bucket ^ (bucket >>> 10), FACTOR) & MASK;
   const b = Math.imul(a ^ (a >>> 10), FACTOR) & MASK;
   return b ^ (b >>> 10);
 }
 
-/** Invert {@link mix}. */
 export function unmix(mixed: number): number {
   const b = mixed ^ (mixed >>> 10);
   const a = Math.imul(b, INVERSE_FACTOR) & MASK;

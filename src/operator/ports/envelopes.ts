@@ -5,7 +5,6 @@
  * create another envelope that opens.
  */
 
-/** Remembers envelopes. */
 export interface EnvelopeStore {
   /**
    * Remember an envelope for `ENVELOPE_MS` after `now`, or after `sealedAt` if that is later (both epoch ms).

@@ -32,7 +32,6 @@ export interface OutageLog {
   recovered(): void;
 }
 
-/** The messages to log. */
 interface OutageMessages {
   readonly failure: string;
   readonly recovery: string;

@@ -22,20 +22,17 @@ const Gauge = gauge as Prometheus['Gauge'];
 const Histogram = histogram as Prometheus['Histogram'];
 const Registry = registry as Prometheus['Registry'];
 
-/** An answered request. */
 export interface RequestRecord {
   /** A standard method, or `other`. */
   readonly method: string;
   /** A known route, or `other`. */
   readonly path: string;
-  /** HTTP status. */
   readonly http: number;
   /** `status` of the JSON; empty if the response has none. */
   readonly status: string;
   readonly seconds: number;
 }
 
-/** The outcome for one identifier of a mapping request. */
 export type MappingOutcome = 'mapped' | 'optout' | 'invalid';
 
 /** Metrics in the Prometheus text format. */
@@ -49,7 +46,6 @@ export interface Metrics {
   countRequest(request: RequestRecord): void;
   countMapped(version: 'v2' | 'v3', outcomes: Readonly<Record<MappingOutcome, number>>): void;
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
-  /** Return all metrics as text. */
   text(): Promise<MetricsText>;
 }
 

@@ -118,12 +118,6 @@ export interface OptOutStore {
   due(at: number, limit: number): Promise<readonly StoredOptOut[]>;
 }
 
-/** Counts requests by participant. */
-export interface RateLimit {
-  /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
-  take(key: string): Promise<number | undefined>;
-}
-
 /** The whole storage of an operator. */
 export interface State {
   readonly participants: ParticipantStore;
@@ -132,8 +126,6 @@ export interface State {
   readonly keys?: KeyStore;
   /** The envelopes of the last minutes. Without it, each node remembers its own. */
   readonly envelopes?: EnvelopeStore;
-  /** Create a rate limit that all nodes on this state share. Without it, each node counts its own requests. */
-  readonly limiter?: (perSecond: number) => RateLimit;
   /** The opt-outs that the state keeps in memory, for the metrics. */
   readonly optOutMemory?: { size(): number; isCurrent(): boolean };
   /** Reject if the state cannot be reached. */

@@ -8,7 +8,6 @@ import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OptOutStore, State } from '../ports/state.ts';
-import { databaseRateLimit } from './database-rate-limit.ts';
 import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';
 import { createOptOutMemory, type OptOutMemory } from './opt-out-memory.ts';
@@ -84,8 +83,6 @@ export function databaseState(database: Database, secrets: Secrets, epochAt: num
     optOuts: optOutStore(database, memory, epochAt),
     optOutMemory: memory,
     envelopes: databaseEnvelopes(database),
-    // A PGlite folder belongs to one process, which counts faster in memory.
-    ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond, logger) }),
     check: async () => {
       // A table, because a database that answers may still lack ours.
       await database.query('SELECT 1 FROM tessera_operator');

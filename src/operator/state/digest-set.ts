@@ -9,7 +9,6 @@
  * A set of users. A user is represented by bytes whose first 8 are uniformly distributed: a first-level hash, or only its digest.
  */
 export interface DigestSet {
-  /** Number of different digests. */
   size(): number;
   /** Size of the table, bytes. */
   byteLength(): number;

@@ -13,7 +13,6 @@ function expiryOf(now: number, sealedAt: number): number {
   return Math.max(now, Math.min(sealedAt, now + MAX_AHEAD_MS)) + ENVELOPE_MS;
 }
 
-/** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {
   const expiries = new Map<string, number>();
   let cleanAt = Number.NEGATIVE_INFINITY;

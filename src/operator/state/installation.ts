@@ -11,7 +11,6 @@ import type { Bytes } from '../../token/bytes.ts';
 import { TokenError } from '../../token/index.ts';
 import { createSecrets, type Environment, type Scope } from '../crypto/secrets.ts';
 
-/** The settings of a start. */
 export interface InstallationSettings {
   /** Undefined: use the stored root secret, or generate one. */
   readonly root: Bytes | undefined;
@@ -23,7 +22,6 @@ export interface InstallationSettings {
   readonly now: number;
 }
 
-/** The stored settings. */
 export interface StoredInstallation {
   readonly environment: Environment;
   readonly scope: Scope;

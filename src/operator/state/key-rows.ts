@@ -30,7 +30,6 @@ function clockFault(database: Database, { databaseTime }: Timed): string | undef
   return `expected a clock within ${MAX_DIFFERENCE_SECONDS} s of that of the database, got one that is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 }
 
-/** Create the store of key generations in a database. */
 export function keyRows(database: Database, logger?: Logger): KeyStore {
   let isWarned = false;
   const warnOnce = (fault: string | undefined): void => {

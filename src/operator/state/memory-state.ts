@@ -48,7 +48,6 @@ function memoryParticipants(): ParticipantStore {
   };
 }
 
-/** Create an empty store of key generations in memory. */
 export function memoryKeys(): KeyStore {
   const rows = new Map<number, StoredGeneration>();
   return {
@@ -66,7 +65,6 @@ export function memoryKeys(): KeyStore {
   };
 }
 
-/** Create an empty state in memory. */
 export function memoryState(): State {
   const users = new Map<string, StoredOptOut>();
   const ownersByRawId = new Map<string, string>();

@@ -37,7 +37,6 @@ export interface OptOutMemory {
   isAbsent(user: Uint8Array): boolean;
   /** Add users (first-level hashes, base64) whose opt-outs are committed, or are about to be. */
   add(users: readonly string[]): void;
-  /** Number of users in memory. */
   size(): number;
   /** Whether `isAbsent` can answer true. */
   isCurrent(): boolean;
@@ -45,7 +44,6 @@ export interface OptOutMemory {
   close(): Promise<void>;
 }
 
-/** The options of {@link createOptOutMemory}. */
 export interface OptOutMemoryOptions {
   readonly logger?: Logger | undefined;
   /** Default: {@link MAX_OPT_OUTS}. */

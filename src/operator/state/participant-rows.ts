@@ -137,7 +137,6 @@ async function whatChanges(
   });
 }
 
-/** Writes the participants of the options. */
 function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSecret): ParticipantRows['put'] {
   return async (participants, now) => {
     const differing = await whatChanges(database, participants, hashSecret);
@@ -165,7 +164,6 @@ function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSec
   };
 }
 
-/** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
   // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
   const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);

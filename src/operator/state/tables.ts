@@ -9,7 +9,6 @@
  * | `tessera_opt_outs` | an opted-out user, by first-level hash |
  * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
  * | `tessera_envelopes` | a request envelope of the last minutes; unlogged, so a crash may lose it |
- * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
  *
  * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
  */
@@ -47,11 +46,6 @@ export const TABLES: Migrations = {
     CREATE TABLE tessera_raw_ids (
       raw_id text COLLATE "C" PRIMARY KEY,
       user_hash text COLLATE "C" NOT NULL
-    );
-    CREATE UNLOGGED TABLE tessera_rate_limits (
-      key text COLLATE "C" PRIMARY KEY,
-      points integer NOT NULL,
-      expire bigint
     );`,
     `CREATE TABLE tessera_keys (
       generation bigint PRIMARY KEY,

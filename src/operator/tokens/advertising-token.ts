@@ -42,17 +42,14 @@ export interface AdvertisingToken {
   readonly rawId: Uint8Array;
   /** When the user's first token was generated. Refreshes preserve it. */
   readonly establishedAt: number;
-  /** When this token was issued. */
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
-/** Build the first byte of a token from scope and DII type. */
 export function typeByte(scope: Scope, type: DiiType): number {
   return (scope === 'EUID' ? 0x10 : 0) | (type === 'phone' ? 0x04 : 0) | 0x03;
 }
 
-/** Read the DII type from the first byte of a token. */
 export function diiTypeOfByte(byte: number): DiiType {
   return byte & 0x04 ? 'phone' : 'email';
 }

@@ -3,12 +3,10 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { allocate } from '../crypto/node-builtins.ts';
 
-/** Allocate zeroed bytes. */
 export function zeroBytes(length: number): Bytes {
   return allocate(length).fill(0);
 }
 
-/** Write a signed 32-bit integer at `offset`. */
 export function writeInt32(bytes: Uint8Array, offset: number, value: number): void {
   bytes[offset] = value >> 24;
   bytes[offset + 1] = value >> 16;
@@ -22,7 +20,6 @@ export function writeInt64(bytes: Uint8Array, offset: number, value: number): vo
   writeInt32(bytes, offset + 4, value >>> 0);
 }
 
-/** Read a signed 32-bit integer at `offset`. */
 export function readInt32(bytes: Uint8Array, offset: number): number {
   return (bytes[offset]! << 24) | (bytes[offset + 1]! << 16) | (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
 }

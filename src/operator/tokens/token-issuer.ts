@@ -27,7 +27,6 @@ export interface TokenSubject {
   readonly privacyBits?: number;
 }
 
-/** Issues and opens the tokens of one operator. */
 export interface TokenIssuer {
   /** Issue a token set at `now` (epoch ms), with the member names of the wire format. */
   issue(subject: TokenSubject, now: number): Promise<Record<string, string | number>>;
@@ -38,7 +37,6 @@ export interface TokenIssuer {
   openRefresh(token: Bytes, now: number): Promise<RefreshToken | undefined>;
 }
 
-/** Create a token issuer. */
 export function createTokenIssuer(schedule: KeySchedule, rawIds: RawIds, settings: OperatorSettings): TokenIssuer {
   const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
   return {
