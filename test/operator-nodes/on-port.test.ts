@@ -2,7 +2,7 @@
 
 import { afterAll, describe } from 'vitest';
 import { type Listening, listen } from '../../src/operator/node.ts';
-import { operatorRunner } from './fixtures.ts';
+import { operatorRunner } from '../operator/fixtures.ts';
 
 const servers: Promise<Listening>[] = [];
 const runInProcess = operatorRunner.run;
@@ -16,5 +16,5 @@ afterAll(async () => {
   await Promise.all(servers.map(async (server) => (await server).close()));
 });
 
-describe('http', async () => void (await import('./http.test.ts')));
-describe('rate limit', async () => void (await import('./rate-limit.test.ts')));
+describe('http', async () => void (await import('../operator/http.test.ts')));
+describe('rate limit', async () => void (await import('../operator/rate-limit.test.ts')));
