@@ -1,13 +1,9 @@
 /**
- * The model can fail: each altered rule lacks one safeguard of the session, and the simulated profiles that the unaltered
- * session passes detect it.
+ * The model can fail: the simulated profiles that the session passes detect each of these alterations, which take one safeguard away.
+ * The tests of `test/session` detect them, too; here they measure the model.
  */
 
 import { expect, test } from 'vitest';
-import type { Decision } from '../../src/session/rules/decide.ts';
-import type { View } from '../../src/session/rules/page-state.ts';
-import { TokenError } from '../../src/token/errors.ts';
-import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
 import type { Setup } from './invariants.ts';
 import { limitOf, runModel } from './run.ts';
@@ -17,371 +13,94 @@ const RUNS = 1000;
 /** Fixed: this test is about the model. */
 const SEED = 5;
 
-/** A session that never emits an event, or that event with one detail: its cause, or the token that expired. */
-const without = (event: string, detail?: string): AlteredRule =>
-  alterModule('sessionEvents', ({ eventsFor }) => ({
-    eventsFor: (...given) => {
-      const due = eventsFor(...given);
-      const isLeftOut = ([name, payload]: (typeof due.events)[number]) =>
-        name === event && (!detail || Object.values(payload).includes(detail));
-      return { ...due, events: due.events.filter((one) => !isLeftOut(one)) };
-    },
-  }));
+const PAST = { isDateReadable: true, dateErrorMs: -HOUR };
+const FUTURE = { isDateReadable: true, dateErrorMs: HOUR };
+const LABELS = { hasLabels: true };
+const PROVIDES = { hasProvide: true };
+const SLUGGISH = { storage: 'sluggish' } as const;
 
-/** A session that never starts an attempt for which `isLeftOut` holds. */
-const withoutAttempt = (isLeftOut: (view: View, decision: Decision) => unknown): AlteredRule =>
-  alterModule('decide', ({ decide }) => ({
-    decide: (view, page, now) => {
-      const decision = decide(view, page, now);
-      return isLeftOut(view, decision) ? { ...decision, due: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
-    },
-  }));
+type Row = readonly [from: string, to: string, field: Field, violation: RegExp, fixed?: Partial<Setup>];
 
-const altered: readonly [what: string, field: Field, rule: AlteredRule, violation: RegExp, fixed?: Partial<Setup>][] = [
-  [
-    'an answer counts whatever was done since the question',
-    'again',
-    alterModule('attemptChanges', ({ attemptEnded }) => ({
-      attemptEnded:
-        (sent, ...outcome) =>
-        (record) =>
-          attemptEnded({ ...record, lease: sent.lease }, ...outcome)(record),
-    })),
-    /shows a token/,
+const ALTERATIONS: Readonly<Record<string, readonly Row[]>> = {
+  'rules/attempt-changes.ts': [
+    ['if (!isSameSet(record, sent)) return released;', '', 'again', /shows a token/],
+    ['!isSameSet(record, asked) ||', '', 'close', /sends a (set that is due only|refresh token again)|sets fetched/],
+    ['isEarly || isLeased(record, now, lease.isLocked)', 'isEarly', 'close', /in flight/],
+    [
+      '{ ...record, lease }',
+      '{ ...failed(record, plan, {}, () => 0, now), lease }',
+      'leaving',
+      /waits for \d+ ms after \d/,
+    ],
+    [
+      '(record) => {\n    const now',
+      '(stored) => {\n    const record = stored.set ? stored : asked, now',
+      'wild',
+      /back into/,
+    ],
+    ['givenMs < 0 && startedAt < refreshAt ? 0 : givenMs', 'givenMs', 'wild', /after its end|is not refreshed/, PAST],
+    [
+      'offsetMs,\n    receivedAt',
+      'offsetMs: -offsetMs, receivedAt',
+      'wild',
+      /after its end|not refreshed|within five/,
+      FUTURE,
+    ],
   ],
-  [
-    'a tab that takes the lease does not look whether another was faster',
-    'close',
-    alterModule('attemptChanges', ({ attemptClaimed }) => ({
-      attemptClaimed:
-        (_, ...attempt) =>
-        (record) =>
-          attemptClaimed(record, ...attempt)(record),
-    })),
-    /sends a (set that is due only|refresh token again)|sets fetched/,
+  'rules/host-changes.ts': [
+    ['  optedOut,\n});', '});', 'wild', /after an opt-out/],
+    ['...loggedOut(now)(record), user', '...record, user', 'wild', /superseded by clear/],
+    ['set.expiresAt > record.acceptedUntil', 'true', 'close', /shows a token|sends a refresh token again/],
   ],
-  [
-    'a lease keeps nobody out',
-    'close',
-    alterModule('attemptChanges', ({ attemptClaimed }) => ({
-      attemptClaimed:
-        (...attempt) =>
-        (record) =>
-          attemptClaimed(...attempt)({ ...record, lease: undefined }),
-    })),
-    /in flight/,
+  'rules/record.ts': [
+    ['user !== undefined &&', 'false &&', 'wild', /of (ann|bob) shows a token of/, LABELS],
+    ['numbers.every(isPlausible) &&', '', 'damage', /back into an erased store|superseded by loss/],
   ],
-  [
-    'the lease of a refresh does not keep `provide` out',
-    'close',
-    alterModule('attemptChanges', ({ attemptClaimed }) => ({
-      attemptClaimed: (asked, plan, lease) => (record) =>
-        attemptClaimed(asked, plan, lease)(plan.kind === 'provide' ? { ...record, lease: undefined } : record),
-    })),
-    /provide while \w+ of tab \d+ is in flight/,
-    { hasProvide: true },
+  'rules/decide.ts': [
+    ["(phase !== 'fresh' ||", '(!/fresh|optedOut/.test(phase) ||', 'close', /no token, though set|is not refreshed/],
+    ["canProvide || provideResult ? 'empty'", "provideResult ? 'empty'", 'close', /`provide` is not asked/, PROVIDES],
   ],
-  [
-    'a Web Lock that is taken proves that the tab of a lease is gone',
-    'close',
-    alterModule('tabs', ({ createTabs }) => ({
-      createTabs: (...options) => {
-        const tabs = createTabs(...options);
-        return { ...tabs, takeLock: (signal) => tabs.takeLock(signal).then(() => true) };
-      },
-    })),
-    /in flight/,
+  'rules/session-events.ts': [
+    ['if (set && token &&', "if (cause !== 'tab' && set && token &&", 'close', /the token in force is not emitted/],
+    ['if (optedOut &&', 'if (false &&', 'close', /the opt-out is not emitted/],
+    ['if (ended &&', 'if (false &&', 'wild', /the end of the refresh token is not emitted/],
+    ['if (isExpired &&', 'if (false &&', 'wild', /the expiry of the token is not emitted/],
+    ['if (isNeedReported)', 'if (false)', 'wild', /the need of a set is not emitted/],
   ],
-  [
-    'a lease whose tab is gone is waited for, although the Web Lock proves it',
-    'leaving',
-    alterModule('tabs', ({ createTabs }) => ({
-      createTabs: (...options) => {
-        const tabs = createTabs(...options);
-        return { ...tabs, takeLock: (signal) => tabs.takeLock(signal).then(() => false) };
-      },
-    })),
-    /waits for another tab though all others are gone/,
+  'browser/tabs.ts': [
+    ['resolve(!!lock)', 'resolve(true)', 'close', /in flight/],
+    ['resolve(!!lock)', 'resolve(false)', 'leaving', /waits for another tab though all others are gone/],
   ],
-  [
-    'an attempt of a tab that was left counts',
-    'leaving',
-    alterModule('attemptChanges', ({ attemptClaimed, attemptEnded }) => ({
-      attemptClaimed: (asked, plan, lease) => (record) => {
-        const claimed = attemptClaimed(asked, plan, lease)(record);
-        const failed = { kind: 'failed', error: new TokenError('network') } as const;
-        const { retry } = attemptEnded(record, plan, failed, undefined, () => 0, lease.at)(record);
-        return claimed === record ? record : { ...claimed, retry };
-      },
-    })),
-    /waits for \d+ ms after \d attempts/,
+  'commit.ts': [['if (!isErasure && !consent) throw', 'if (!consent) throw', 'wild', /an erasure is rejected/]],
+  'consent.ts': [
+    [
+      'commitErasure(core, erased).catch(() => {})',
+      'undefined',
+      'wild',
+      /by forget|without consent|not erased|personal/,
+    ],
+    ['(answer) => (hasChanged ?', '(answer) => (false ?', 'wild', /without consent|before consent|is not emitted/],
   ],
-  [
-    'an attempt starts from what the page remembers, not from what is stored',
-    'wild',
-    alterModule('attemptChanges', ({ attemptClaimed }) => ({
-      attemptClaimed:
-        (asked, ...attempt) =>
-        (record) =>
-          attemptClaimed(asked, ...attempt)(record.set ? record : asked),
-    })),
-    /back into an erased store/,
+  'reconcile.ts': [
+    ['if (!isActive(core)) return;', '', 'wild', /before consent/],
+    ['if (core.isAway || wasAbsent(core))', 'if (core.isAway)', 'absence', /after a thaw/],
   ],
-  [
-    'the next action forgets an opt-out',
-    'wild',
-    alterModule('hostChanges', ({ setByHost, loggedOut }) => ({
-      setByHost: (set, now) => (record) => setByHost(set, now)({ ...record, optedOut: undefined }),
-      loggedOut: (now, forget) => (record) => loggedOut(now, forget)({ ...record, optedOut: undefined }),
-    })),
-    /after an opt-out/,
+  'session.ts': [
+    ['releaseCalls(core, noToken(core));', '', 'close', /has not settled/],
+    ["settings.refresh !== 'off'", 'true', 'wild', /another owner/],
   ],
-  [
-    'storage is used before there is consent',
-    'wild',
-    alterModule('shownRecord', ({ createShownRecord }) => ({
-      createShownRecord: (...options) => {
-        const records = createShownRecord(...options);
-        queueMicrotask(() => void records.read());
-        return records;
-      },
-    })),
-    /before consent/,
+  'shown-record.ts': [
+    ['void absences++', '{}', 'absence', /after a thaw/],
+    ["withTimeout(STORE_MS, work, 'the store')", 'work()', 'absence', /ready has not settled/, SLUGGISH],
   ],
-  [
-    'the withdrawal of consent erases nothing',
-    'wild',
-    alterModule('hostChanges', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
-    /without consent|superseded by forget|not erased|writes personal data/,
-  ],
-  [
-    'closing leaves alone what waits for consent',
-    'close',
-    alterModule('commit', ({ releaseCalls }) => ({
-      releaseCalls: (core, error) => (core.isClosed ? undefined : releaseCalls(core, error)),
-    })),
-    /has not settled/,
-  ],
-  [
-    "a page refreshes with refresh: 'off'",
-    'wild',
-    alterModule('decide', ({ decide }) => ({
-      decide: (view, page, now) => decide(view, { ...page, canRefresh: true }, now),
-    })),
-    /another owner/,
-  ],
-  [
-    'a page that was away goes on with what it held',
-    'absence',
-    alterModule('shownRecord', ({ createShownRecord }) => ({
-      createShownRecord: (...options) => Object.assign(createShownRecord(...options), { loseTrack: () => {} }),
-    })),
-    /after a thaw/,
-  ],
-  [
-    'a page that was suspended without an event goes on with what it held',
-    'absence',
-    alterModule('reconcile', ({ wake }) => ({
-      wake: (core) => {
-        core.hiddenAt = 0;
-        wake(core);
-      },
-    })),
-    /after a thaw/,
-  ],
-  [
-    'an answer counts for another generation of the same set',
-    'again',
-    alterModule('attemptChanges', ({ attemptEnded }) => ({
-      attemptEnded:
-        (sent, ...outcome) =>
-        (record) =>
-          attemptEnded({ ...sent, generation: record.generation }, ...outcome)(record),
-    })),
-    /after an opt-out|in flight/,
-    // Without messages, a page does not abort a request for a set that another page has replaced.
-    { channel: 'missing' },
-  ],
-  [
-    'a set that is held back after an opt-out is not refreshed',
-    'close',
-    withoutAttempt(({ record }) => record.optedOut && record.set),
-    /no token, though set|is not refreshed although it is due/,
-  ],
-  [
-    'after an opt-out `provide` is asked no more',
-    'close',
-    withoutAttempt(({ record }, { due }) => record.optedOut && due?.kind === 'provide'),
-    /`provide` is not asked after/,
-    { hasProvide: true },
-  ],
-  [
-    'a token that another tab brings is not emitted',
-    'close',
-    without('token', 'tab'),
-    /the token in force is not emitted/,
-  ],
-  ['an opt-out is not emitted', 'close', without('optout'), /the opt-out is not emitted/],
-  [
-    'the end of a refresh token is not emitted',
-    'wild',
-    without('expired', 'refresh'),
-    /the end of the refresh token is not emitted/,
-  ],
-  ['an expiry is not emitted', 'wild', without('expired', 'advertising'), /the expiry of the token is not emitted/],
-  ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
-  [
-    'the numbers of a stored record are not checked',
-    'damage',
-    alterModule('record', ({ parseRecord, emptyRecord }) => ({
-      parseRecord: (stored, baseUrl) => {
-        const { set } = Object(stored) as { set?: object };
-        return set ? { ...emptyRecord(baseUrl), ...(stored as object) } : parseRecord(stored, baseUrl);
-      },
-    })),
-    /back into an erased store|superseded by loss/,
-  ],
-  [
-    'a slow store is waited for without a limit',
-    'absence',
-    alterModule('timeout', ({ withTimeout }) => ({
-      withTimeout: async (ms, work, what, signal) =>
-        what === 'the store' ? work() : withTimeout(ms, work, what, signal),
-    })),
-    /ready has not settled in time/,
-    { storage: 'sluggish' },
-  ],
-  [
-    'an answer of the consent tool that a change has overtaken counts',
-    'wild',
-    alterModule('consent', ({ askConsent }) => ({
-      askConsent: (core) => {
-        const { consent } = core.settings;
-        const asked: typeof consent = async (onChange) => {
-          Promise.resolve(consent!(onChange)).then(onChange, () => {});
-          return new Promise(() => {});
-        };
-        Object.assign(core, { settings: { ...core.settings, consent: consent && asked } });
-        return askConsent(core);
-      },
-    })),
-    /without consent|waitingFor is not consent|before consent|is not emitted/,
-  ],
-  [
-    'a `Date` of the past is believed',
-    'wild',
-    alterModule('attemptChanges', ({ attemptEnded }) => ({
-      attemptEnded: (sent, plan, outcome, user, pause, now) => (record) => {
-        const after = attemptEnded(sent, plan, outcome, user, pause, now)(record);
-        const dateMs = outcome.kind === 'answered' ? outcome.dateMs : undefined;
-        return after.set !== record.set && after.set && dateMs ? { ...after, offsetMs: dateMs - now } : after;
-      },
-    })),
-    /shows a token \d+ ms after its end|is not refreshed although it is due/,
-    { isDateReadable: true, dateErrorMs: -HOUR },
-  ],
-  [
-    'a `Date` of the future is applied the wrong way round',
-    'wild',
-    alterModule('attemptChanges', ({ attemptEnded }) => ({
-      attemptEnded: (sent, plan, outcome, user, pause, now) => (record) => {
-        const after = attemptEnded(sent, plan, outcome, user, pause, now)(record);
-        const dateMs = outcome.kind === 'answered' ? outcome.dateMs : undefined;
-        return after.set !== record.set && after.set && dateMs ? { ...after, offsetMs: now - dateMs } : after;
-      },
-    })),
-    /shows a token \d+ ms after its end|is not refreshed although it is due|attempts within five minutes/,
-    { isDateReadable: true, dateErrorMs: HOUR },
-  ],
-  [
-    'a logout while consent is refused is rejected',
-    'wild',
-    alterModule('commit', ({ commitErasure }) => ({
-      commitErasure: async (core, change) => {
-        if (core.consent === false) throw new TokenError('no_consent');
-        return commitErasure(core, change);
-      },
-    })),
-    /an erasure is rejected/,
-  ],
-  [
-    'a set counts as the same as long as its refresh token does',
-    'close',
-    alterModule('record', ({ isSameSet }) => ({
-      isSameSet: (one, other) =>
-        isSameSet(one, other) ||
-        (one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken),
-    })),
-    /sends a set that is due only/,
-    { keepsRefreshToken: true },
-  ],
-  [
-    'a sign-in does not end the former set',
-    'wild',
-    alterModule('hostChanges', () => ({ signedIn: () => (record) => record })),
-    /superseded by clear/,
-  ],
-  [
-    'a page gives out the set of another user',
-    'wild',
-    alterModule('record', () => ({ isOfOtherUser: () => false })),
-    /of (ann|bob) shows a token of/,
-    { hasLabels: true },
-  ],
-  [
-    'a page that is rendered for another user ends nothing',
-    'wild',
-    alterModule('hostChanges', () => ({ othersEnded: () => (record) => record })),
-    /superseded by clear|no token, though set/,
-    { hasLabels: true },
-  ],
-  [
-    'a set that is rendered into a page counts whenever it ends',
-    'close',
-    alterModule('hostChanges', ({ renderedWith }) => ({
-      renderedWith:
-        (...rendered) =>
-        (record) =>
-          renderedWith(...rendered)({ ...record, acceptedUntil: 0 }),
-    })),
-    /shows a token|sends a refresh token again/,
-  ],
-  [
-    'a lease ends by the time limit of another tab',
-    'again',
-    alterModule('attemptChanges', ({ attemptClaimed }) => ({
-      attemptClaimed: (asked, plan, lease) => (record) =>
-        attemptClaimed(asked, plan, lease)({ ...record, lease: record.lease && { ...record.lease, ms: lease.ms } }),
-    })),
-    /in flight/,
-    { locks: 'missing', timeouts: [3_000, 10_000, 30_000] },
-  ],
-  [
-    'a store of the host that makes no call of the change counts as one that has stored',
-    'wild',
-    alterModule('shownRecord', ({ createShownRecord }) => ({
-      createShownRecord: (baseUrl, store, owner) => {
-        const update: typeof store.update = async (change) => {
-          let isCalled = false;
-          const stored = await store.update((before) => {
-            isCalled = true;
-            return change(before);
-          });
-          return isCalled ? stored : change(undefined);
-        };
-        return createShownRecord(baseUrl, { ...store, update }, owner);
-      },
-    })),
-    /a token is emitted that was never written|shows a token/,
-    { hostStoreFaults: ['makes no call'], hasStorage: true },
-  ],
-];
+};
 
-test.for(altered)(
-  'the model detects that %s',
+test.for(Object.entries(ALTERATIONS).flatMap(([file, rows]) => rows.map((row) => [file, ...row] as const)))(
+  'the model detects in %s: %j => %j',
   { timeout: limitOf(RUNS) },
-  async ([, field, rule, violation, fixed], { signal }) => {
-    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule, fixed, signal })).toMatch(
+  async ([file, from, to, field, violation, fixed], { signal }) => {
+    const altered = { file, from, to };
+    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered, fixed, signal })).toMatch(
       violation,
     );
   },

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { vi } from 'vitest';
-import { type AlteredRule, bundleSession } from './bundle.ts';
+import { type Alteration, bundleSession } from './bundle.ts';
 import { commands, type Field, setups } from './commands.ts';
 import type { Setup } from './invariants.ts';
 import { createProfile } from './profile.ts';
@@ -29,7 +29,7 @@ export interface Run {
   readonly most?: number | undefined;
   /** Whether to look for the smallest run that fails. */
   readonly shrinks?: boolean | undefined;
-  readonly altered?: AlteredRule | undefined;
+  readonly altered?: Alteration | undefined;
   /** What all profiles have in common. */
   readonly fixed?: Partial<Setup> | undefined;
   /** Aborted by a test that has timed out: no further run starts. */

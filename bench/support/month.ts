@@ -2,16 +2,16 @@
  * A simulated month of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
  * five tabs, logs out and returns; a network that fails for minutes or hours; a clock that is set now and then.
  *
- * It counts what matters to a publisher: requests, time without a token, and wrong tokens. The rules are in `invariants.ts`.
+ * It counts what matters to a publisher: requests, time without a token, and wrong tokens. The rules are in `test/model/invariants.ts`.
  */
 
-import { bundleSession } from './bundle.ts';
-import { type NetFault, OUTAGES } from './network.ts';
-import { createProfile } from './profile.ts';
-import { createRandom } from './random.ts';
-import { closeAll } from './settle-and-close.ts';
-import type { Tab } from './tab.ts';
-import { DAY, HOUR, MINUTE } from './time.ts';
+import { bundleSession } from '../../test/model/bundle.ts';
+import { type NetFault, OUTAGES } from '../../test/model/network.ts';
+import { createProfile } from '../../test/model/profile.ts';
+import { createRandom } from '../../test/model/random.ts';
+import { closeAll } from '../../test/model/settle-and-close.ts';
+import type { Tab } from '../../test/model/tab.ts';
+import { DAY, HOUR, MINUTE } from '../../test/model/time.ts';
 
 /** Interval of the measurements, ms. */
 const TICK_MS = 5_000;
@@ -228,6 +228,19 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
     wrongTokens: profile.wrong(),
     faults: profile.faults,
   };
+};
+
+/** What went wrong: the violations of invariants, and the figures that are worse than docs/guarantees.md promises. */
+export const failuresOf = (report: Report): readonly string[] => {
+  const { faults, mostInHalfHour, calls, callsInOutages, leastCalls, withoutTokenMs, visibleMs } = report;
+  const limits: readonly [what: string, found: number, most: number][] = [
+    ['calls within half an hour of an outage', mostInHalfHour, 15],
+    // A few requests where pages come and go. Those in outages do not count.
+    ['calls outside outages', calls - callsInOutages, 1.2 * leastCalls + 5],
+    ['ms without a token', withoutTokenMs, 0.005 * visibleMs],
+  ];
+  const exceeded = limits.filter(([, found, most]) => !(found <= most));
+  return [...faults, ...exceeded.map(([what, found, most]) => `${what}: expected at most ${most}, got ${found}`)];
 };
 
 const hours = (ms: number) => `${(ms / HOUR).toFixed(1)} h`;
