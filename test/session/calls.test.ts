@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
+import { HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   createFixture,
@@ -151,17 +151,6 @@ describe("refresh: 'off'", () => {
     expect(names(events)).toEqual(['token load', 'expired advertising']);
     await session.setTokens(success(8));
     expect(session.advertisingToken).toBe('advertising-8');
-    fixture.close();
-  });
-
-  test('emits the expiry of the token, too, if the device slept until the refresh token had expired', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored({ refresh: 'off' });
-    await fixture.advance(MINUTE);
-    vi.setSystemTime(START + 2 * DAY);
-    await fixture.advance(MINUTE);
-    expect(session.state.phase).toBe('stale');
-    expect(names(events)).toEqual(['token load', 'needsTokens ended', 'expired advertising']);
     fixture.close();
   });
 

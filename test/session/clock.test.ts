@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import {
   createFixture,
   offline,
@@ -45,54 +45,6 @@ describe('the device’s clock', () => {
     await fixture.advance(HOUR);
     expect(session.state.phase).toBe('stale');
     expect(session.advertisingToken).toBeUndefined();
-    fixture.close();
-  });
-
-  test('set back after `provide` has failed: the next page calls `provide`, instead of waiting for a day', async () => {
-    const provide = vi.fn(async () => Promise.reject(new Error('unreachable')));
-    const fixture = createFixture();
-    const { session, store } = fixture.open({ provide });
-    await session.ready;
-    await fixture.advance(1);
-    session.close();
-    vi.setSystemTime(Date.now() - DAY);
-    const next = fixture.open({ provide: async () => success(1), store });
-    await fixture.advance(1_000);
-    expect(provide).toHaveBeenCalledOnce();
-    expect(next.session.advertisingToken).toBe('advertising-1');
-    fixture.close();
-  });
-
-  test('set back while no page was open: no token is returned until the service has answered', async () => {
-    const fixture = createFixture();
-    const store = memoryStore(recordOf(1, START + 2 * HOUR));
-    const { session, events } = fixture.open({ store });
-    await session.ready;
-    expect(session.advertisingToken).toBeUndefined();
-    await until(() => session.advertisingToken);
-    expect(names(events)).toEqual(['token refresh']);
-    expect(fixture.sent).toHaveLength(1);
-    fixture.close();
-  });
-
-  test.each([1, 40 * 24])('jumps ahead by %d h: the session sends one refresh and deletes nothing', async (hours) => {
-    const { session, store, sent, advance, close } = await openLoaded();
-    vi.setSystemTime(Date.now() + hours * HOUR);
-    await advance(2 * MINUTE);
-    expect(sent).toHaveLength(1);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
-    close();
-  });
-
-  test('an hour ahead of the service, whose Date header cannot be read: a set keeps its whole lifetime, so there is no refresh loop', async () => {
-    const fixture = createFixture(
-      ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
-    );
-    fixture.open({ store: memoryStore(recordOf(1, START - HOUR)) });
-    for (let minute = 0; minute < 360; minute++) await fixture.advance(MINUTE);
-    expect(fixture.sent.length).toBeGreaterThan(5);
-    expect(fixture.sent.length).toBeLessThanOrEqual(25);
     fixture.close();
   });
 

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { HOUR, MINUTE, names, until, useFakeClock } from '../support/clock.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
 import { BASE_URL, createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
 
@@ -121,45 +121,6 @@ describe('consent withdrawn', () => {
     expect(names(events)).toEqual(['token load', 'needsTokens empty', 'token set']);
     close();
   });
-
-  test('keeps the tombstone of an opt-out', async () => {
-    const { session, grant, withdraw, inner, settle, close } = openAsking();
-    grant();
-    await session.setTokens({ status: 'optout' });
-    withdraw();
-    await settle();
-    expect(await inner.read()).toMatchObject({ optedOut: true });
-    close();
-  });
-
-  test('then close() in the same task: the store is still erased, and no rejection is unhandled', async () => {
-    const { seen, stop } = watchRejections();
-    const { session, grant, withdraw, inner, settle } = openAsking(recordOf(1));
-    grant();
-    await until(() => session.advertisingToken);
-    withdraw();
-    session.close();
-    await settle();
-    stop();
-    expect(seen).toEqual([]);
-    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
-  });
-});
-
-test('consent given again: the set that another tab stored in the meantime is in force', async () => {
-  const fixture = createFixture();
-  const { consent, grant, withdraw } = controlledConsent(true);
-  const store = memoryStore(recordOf(1));
-  const { session } = fixture.open({ name: 'again', store, consent });
-  const other = fixture.open({ name: 'again', store });
-  await fixture.settle();
-  withdraw();
-  await fixture.settle();
-  await other.session.setTokens(success(7));
-  grant();
-  await fixture.settle();
-  expect(session.advertisingToken).toBe('advertising-7');
-  fixture.close();
 });
 
 test('consent withdrawn in a tab whose store had failed: the set in the store is erased as well', async () => {
@@ -179,25 +140,6 @@ test('consent withdrawn in a tab whose store had failed: the set in the store is
   await fixture.settle();
   expect(await inner.read()).toBeUndefined();
   fixture.close();
-});
-
-test('consent withdrawn right after refresh(): `provide` is not called, and the promise rejects with `no_consent`', async () => {
-  const fixture = createFixture(rotate);
-  const provide = vi.fn(async () => success(1));
-  const { consent, withdraw } = controlledConsent(true);
-  const { session } = fixture.open({
-    provide,
-    store: memoryStore({ ...recordOf(1), set: undefined, changedAt: START }),
-    consent,
-  });
-  await session.ready;
-  await fixture.settle();
-  provide.mockClear();
-  const refreshed = session.refresh();
-  withdraw();
-  await expect(refreshed).rejects.toMatchObject({ code: 'no_consent' });
-  await fixture.settle();
-  expect(provide).not.toHaveBeenCalled();
 });
 
 test.each([

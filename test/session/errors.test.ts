@@ -34,89 +34,43 @@ describe('a failure of `provide`', () => {
   }
   const answered = (status: number, url = 'https://www.example/token?user=jane') =>
     Object.defineProperty(new Response('no', { status }), 'url', { value: url });
-  const notFound = 'the server has no route there';
-  const refused = 'tokenHandler rejects pages on other origins, unless its origins option lists them';
+  const loginPage = async () => {
+    const page = new Response('<html>', { headers: { 'content-type': 'text/html; charset=utf-8' } });
+    const url = 'https://www.example/login?next=jane';
+    return Object.defineProperties(page, { redirected: { value: true }, url: { value: url } });
+  };
+  const raise = (thrown: unknown) => {
+    throw thrown;
+  };
+  const bug = 'a bug in provide, or in what it calls: see the console';
+  const cors = 'tokenHandler rejects pages on other origins, unless its origins option lists them';
   const busy = 'see the onError callback of tokenHandler or the log of the server';
-  test.each<[string, () => unknown, string, number | undefined]>([
-    [
-      'an error',
-      () => Promise.reject(new RangeError('jane')),
-      'provide rejected with RangeError; see the console',
-      undefined,
-    ],
-    [
-      'an exception in the same task',
-      () => {
-        throw new RangeError('jane');
-      },
-      'provide rejected with RangeError; see the console',
-      undefined,
-    ],
-    ['a string', () => Promise.reject('jane'), 'provide rejected with String', undefined],
-    ['nothing', () => Promise.reject(), 'provide rejected with undefined', undefined],
-    [
-      'what `response.json()` throws of a page',
-      () => new Response('<html>').json(),
-      'provide rejected with SyntaxError; the response may not be JSON: check response.ok before response.json()',
-      undefined,
-    ],
-    [
-      'what `fetch` throws',
-      () => Promise.reject(new TypeError('Failed to fetch')),
-      'provide rejected with TypeError; if fetch threw it, the network failed, or CORS or CSP blocks the request',
-      undefined,
-    ],
-    [
-      'a mistake in the code of the page',
-      () => (undefined as unknown as () => void)(),
-      'provide rejected with TypeError; a bug in provide, or in what it calls: see the console',
-      undefined,
-    ],
-    [
-      'a name that is not there',
-      () => {
-        throw new ReferenceError('tracker is not defined');
-      },
-      'provide rejected with ReferenceError; a bug in provide, or in what it calls: see the console',
-      undefined,
-    ],
-    [
-      'a login page after a redirect',
-      async () => {
-        const init = { headers: { 'content-type': 'text/html; charset=utf-8' } };
-        const page = new Response('<html>', init);
-        const url = 'https://www.example/login?next=jane';
-        return Object.defineProperties(page, { redirected: { value: true }, url: { value: url } });
-      },
-      'provide: /login answered 200 with an HTML page after a redirect to /login; if it is a login page, let the route answer 204 when nobody is signed in',
-      200,
-    ],
-    [
-      'an error of a library with a response',
-      () => Promise.reject(new HTTPError()),
-      `provide rejected with HTTPError (status 503); ${busy}`,
-      503,
-    ],
-    [
-      'an error with a status',
-      () => Promise.reject(Object.assign(new Error(), { status: 404 })),
-      `provide rejected with Error (status 404); ${notFound}`,
-      404,
-    ],
-    ['a response with status 404', async () => answered(404), `provide: /token answered 404; ${notFound}`, 404],
-    ['a response with status 403', async () => answered(403), `provide: /token answered 403; ${refused}`, 403],
-    ['a response with status 500', async () => answered(500), `provide: /token answered 500; ${busy}`, 500],
-    [
-      'a response that was thrown',
-      () => Promise.reject(answered(404)),
-      `provide rejected with Response (status 404); ${notFound}`,
-      404,
-    ],
-    ['a response without an address', async () => answered(401, ''), 'provide: the server answered 401', 401],
-  ])('%s has the code provide_failed', async (_, provide, message, status) => {
+  const login = 'if it is a login page, let the route answer 204 when nobody is signed in';
+  const FAILURES: Record<string, () => unknown> = {
+    'provide rejected with RangeError; see the console': () => raise(new RangeError('jane')),
+    'provide rejected with String': () => Promise.reject('jane'),
+    'provide rejected with undefined': () => Promise.reject(),
+    'provide rejected with SyntaxError; the response may not be JSON: check response.ok before response.json()': () =>
+      new Response('<html>').json(),
+    'provide rejected with TypeError; if fetch threw it, the network failed, or CORS or CSP blocks the request': () =>
+      Promise.reject(new TypeError('Failed to fetch')),
+    [`provide rejected with TypeError; ${bug}`]: () => (undefined as unknown as () => void)(),
+    [`provide rejected with ReferenceError; ${bug}`]: () => raise(new ReferenceError('tracker is not defined')),
+    [`provide: /login answered 200 with an HTML page after a redirect to /login; ${login}`]: loginPage,
+    [`provide rejected with HTTPError (status 503); ${busy}`]: () => Promise.reject(new HTTPError()),
+    'provide rejected with Error (status 404); the server has no route there': () =>
+      Promise.reject(Object.assign(new Error(), { status: 404 })),
+    'provide: /token answered 404; the server has no route there': async () => answered(404),
+    [`provide: /token answered 403; ${cors}`]: async () => answered(403),
+    [`provide: /token answered 500; ${busy}`]: async () => answered(500),
+    'provide rejected with Response (status 404); the server has no route there': () => Promise.reject(answered(404)),
+    'provide: the server answered 401': async () => answered(401, ''),
+  };
+  test.each(Object.entries(FAILURES))('%s', async (message, provide) => {
     const error = await failureOf({ provide: provide as never });
     expect(error).toMatchObject({ code: 'provide_failed', message });
-    expect(error.status).toBe(status);
+    const [, status] = /(?:answered|status) (\d+)/.exec(message) ?? [];
+    expect(error.status).toBe(status && Number(status));
     expect(error.cause).toBeUndefined();
     // The exception itself only if the code of the page threw it: another may quote personal data.
     const thrown = message.endsWith('see the console') ? [expect.any(Error)] : [];
@@ -137,18 +91,9 @@ describe('a failure of `provide`', () => {
     expect(await failureOf({ provide: () => Promise.reject(own) })).toBe(own);
   });
 
-  test.each<[string, unknown, string]>([
-    ['a Response', Response.json(success(1)), 'token set: expected object, got a Response: use await response.json()'],
-    [
-      'a string',
-      '{}',
-      'token set: expected object, got a string: use JSON.parse, or response.json() for response.text()',
-    ],
-    ['nothing', undefined, 'returned undefined: return the set, or null if nobody is signed in'],
-    ['a failure of tokenHandler', { status: 'error' }, 'status: expected success or optout, got "error"'],
-  ])('%s is no token set, and the console says so', async (_, answer, fault) => {
-    const message = `provide: ${fault}`;
-    const error = await failureOf({ provide: async () => answer as never });
+  test('that is undefined says what to return instead', async () => {
+    const message = 'provide: returned undefined: return the set, or null if nobody is signed in';
+    const error = await failureOf({ provide: (async () => undefined) as never });
     expect(error).toMatchObject({ code: 'invalid_token_set', message });
     expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#invalid_token_set)`]]);
   });
@@ -165,16 +110,6 @@ test.each<[what: string, options: Partial<SessionOptions>, act: (session: Sessio
   await act(session);
   expect(warn.mock.calls).toContainEqual([`[tessera] ${LABEL}`]);
   session.close();
-});
-
-test('an invalid set that the page supplies without waiting: the console says so', async () => {
-  const { session } = fixture.open();
-  void session.setTokens('text' as never);
-  await fixture.settle();
-  const message =
-    'setTokens: token set: expected object, got a string: use JSON.parse, or response.json() for response.text()';
-  expect(session.state.lastError).toMatchObject({ code: 'invalid_token_set', message });
-  expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#invalid_token_set)`]]);
 });
 
 describe('a warning about a failure', () => {
@@ -215,42 +150,28 @@ describe('a form that is mistaken for a token set has a remedy', () => {
   const promised = 'body: expected object, got a Promise: await it';
   const ofClient =
     'token set: expected the names of the protocol (advertising_token), got those of the server client (advertisingToken): pass answerOf(result), with the result of generate';
-  const MISTAKES: [what: string, given: unknown, fault: string][] = [
+  const unread = 'token set: expected object, got a Response: use await response.json()';
+  const unparsed = 'token set: expected object, got a string: use JSON.parse, or response.json() for response.text()';
+  test.each<[what: string, given: unknown, fault: string]>([
+    ['a Response', Response.json(success(1)), unread],
+    ['a JSON string', JSON.stringify(success(1)), unparsed],
+    ['a failure of tokenHandler', { status: 'error' }, 'status: expected success or optout, got "error"'],
     ['a result of the server client', { status: 'success', tokens }, ofClient],
     ['the tokens of a result', tokens, ofClient],
     ['the tokens of a result as the body', { status: 'success', body: tokens }, ofClient],
     ['a body that is a Promise', { status: 'success', body: Promise.resolve(success(1).body) }, promised],
     ['a body that is a Promise, beside an HTTP status', { status: 200, body: Promise.resolve(success(1)) }, promised],
-  ];
-  test.each(MISTAKES)('%s', async (_, given, fault) => {
-    const { session } = fixture.open();
-    const code = 'invalid_token_set';
-    await expect(session.setTokens(given as never)).rejects.toMatchObject({ code, message: `setTokens: ${fault}` });
-    expect(await failureOf({ provide: async () => given as never })).toMatchObject({
-      code,
-      message: `provide: ${fault}`,
-    });
-    const { session: rendered } = fixture.open({ tokens: given as never });
-    await fixture.settle();
-    expect(rendered.state.lastError).toMatchObject({ code, message: `tokens: ${fault}` });
-  });
-});
-
-describe('an invalid argument of setTokens is described', () => {
-  test.each<[string, unknown, string]>([
-    ['a Response', new Response(), 'token set: expected object, got a Response: use await response.json()'],
-    ['a Promise', Promise.resolve(success(1)), 'token set: expected object, got a Promise: await it'],
-    [
-      'a JSON string',
-      JSON.stringify(success(1)),
-      'token set: expected object, got a string: use JSON.parse, or response.json() for response.text()',
-    ],
-    ['undefined', undefined, 'token set: expected object, got undefined'],
-    ['null', null, 'token set: expected object, got null'],
   ])('%s', async (_, given, fault) => {
     const { session } = fixture.open();
-    const message = `setTokens: ${fault}`;
-    await expect(session.setTokens(given as never)).rejects.toMatchObject({ code: 'invalid_token_set', message });
+    const code = 'invalid_token_set';
+    const failed = (way: string) => ({ code, message: `${way}: ${fault}` });
+    await expect(session.setTokens(given as never)).rejects.toMatchObject(failed('setTokens'));
+    expect(await failureOf({ provide: async () => given as never })).toMatchObject(failed('provide'));
+    const { session: rendered } = fixture.open({ tokens: given as never });
+    await fixture.settle();
+    expect(rendered.state.lastError).toMatchObject(failed('tokens'));
+    const warnings = ['setTokens', 'provide', 'tokens'].map((way) => [`[tessera] ${way}: ${fault} (${DOCS}#${code})`]);
+    expect(warn.mock.calls).toEqual(warnings);
   });
 });
 
@@ -264,27 +185,23 @@ describe('a failure of a refresh', () => {
   };
   const at = (url: string) => vi.stubGlobal('location', new URL(url));
 
-  test.each<[string, () => void, string]>([
-    [
-      'by a page of another origin',
+  const local = 'such as a file (CORS): serve the page from http://localhost';
+  const REASONS: Record<string, () => unknown> = {
+    "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console":
       () => at('https://www.example/page'),
-      "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console",
-    ],
-    ['by a page of the same origin', () => at(`${BASE_URL}/page`), '; the service cannot be reached'],
-    ['on a server', () => vi.stubGlobal('location', undefined), '; the service cannot be reached'],
-    [
-      'without a network',
-      () => vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false),
-      '; this device is offline',
-    ],
-    [
-      'by a page of a file',
-      () => at('file:///home/page.html'),
-      '; the service cannot be reached, or it does not permit a page without an origin, such as a file (CORS): serve the page from http://localhost',
-    ],
-  ])('names request and reason %s', async (_, prepare, reason) => {
+    '; the service cannot be reached': () => at(`${BASE_URL}/page`),
+    '; this device is offline': () => vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false),
+    [`; the service cannot be reached, or it does not permit a page without an origin, ${local}`]: () =>
+      at('file:///home/page.html'),
+  };
+  test.each(Object.entries(REASONS))('names request and reason: %s', async (reason, prepare) => {
     prepare();
     expect(await refreshed(offline)).toMatchObject({ code: 'network', message: request + reason });
+  });
+
+  test('on a server names the request', async () => {
+    vi.stubGlobal('location', undefined);
+    expect(await refreshed(offline)).toMatchObject({ message: `${request}; the service cannot be reached` });
   });
 
   test('on an https page whose operator is on http, the error mentions mixed content', async () => {
@@ -297,97 +214,62 @@ describe('a failure of a refresh', () => {
     await expect(session.refresh()).rejects.toThrow(`refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`);
   });
 
-  test.each<[string, Service, string, string]>([
-    ['a status', answersPlain(503), 'http_status', 'refresh: POST /v2/token/refresh answered 503'],
+  const unopened = 'the answer is not a sealed token set or opt-out';
+  const portal = 'a login page, a proxy or a captive portal responds in its place';
+  const ended = 'The service refused the refresh token permanently; a new set is needed.';
+  const html = '\n<!doctype html><title>Sign in</title>';
+  test.each<[message: string, code: string, Service]>([
+    ['POST /v2/token/refresh answered 503', 'http_status', answersPlain(503)],
     [
-      'a path without an operator',
+      `POST /v2/token/refresh answered 404; there is no operator at ${BASE_URL}: baseUrl has a wrong path, or leads to another service`,
+      'http_status',
       answersPlain(404, '<html>'),
-      'http_status',
-      `refresh: POST /v2/token/refresh answered 404; there is no operator at ${BASE_URL}: baseUrl has a wrong path, or leads to another service`,
     ],
     [
-      'a refusal on the way',
+      `POST /v2/token/refresh answered 403; a proxy or a firewall in front of ${BASE_URL} rejects the request`,
+      'http_status',
       answersPlain(403, '<html>'),
-      'http_status',
-      `refresh: POST /v2/token/refresh answered 403; a proxy or a firewall in front of ${BASE_URL} rejects the request`,
     ],
     [
-      'an HTML page',
-      answersPlain(200, '\n<!doctype html><title>Sign in</title>'),
+      `${unopened}, but an HTML page: ${BASE_URL} leads to another service, or ${portal}`,
       'malformed_response',
-      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal responds in its place`,
+      answersPlain(200, html),
     ],
     [
-      'plain JSON',
+      `${unopened}, but plain JSON: ${BASE_URL} leads to another service, or to a test double`,
+      'malformed_response',
       answersPlain(200, success(2)),
-      'malformed_response',
-      `refresh: the answer is not a sealed token set or opt-out, but plain JSON: ${BASE_URL} leads to another service, or to a test double`,
     ],
+    [`${unopened}, but empty`, 'malformed_response', answersPlain(200)],
+    [unopened, 'malformed_response', answersPlain(200, 'x')],
     [
-      'nothing',
-      answersPlain(200),
-      'malformed_response',
-      'refresh: the answer is not a sealed token set or opt-out, but empty',
-    ],
-    [
-      'a text',
-      answersPlain(200, 'x'),
-      'malformed_response',
-      'refresh: the answer is not a sealed token set or opt-out',
-    ],
-    [
-      'another answer',
-      answersSealed({ status: 'x' }),
-      'malformed_response',
-      'refresh: the answer is not a sealed token set or opt-out',
-    ],
-    [
-      'another key',
-      () => answersSealed(success(2))({ n: 9 } as never),
+      'the answer does not open under the key of the set sent',
       'decrypt_failed',
-      'refresh: the answer does not open under the key of the set sent',
+      () => answersSealed(success(2))({ n: 9 } as never),
     ],
-    [
-      'the end of the set',
-      answersPlain(400, { status: 'expired_token' }),
-      'refresh_rejected',
-      'The service refused the refresh token permanently; a new set is needed.',
-    ],
-  ])('names %s', async (_, service, code, message) => {
-    expect(await refreshed(service)).toMatchObject({ code, message });
+  ])('says: %s', async (message, code, service) => {
+    expect(await refreshed(service)).toMatchObject({ code, message: `refresh: ${message}` });
+  });
+
+  test('names the end of the set', async () => {
+    const service = answersPlain(400, { status: 'expired_token' });
+    expect(await refreshed(service)).toMatchObject({ code: 'refresh_rejected', message: ended });
   });
 
   const noFailure = ', which is not a network failure: see the console';
-  test.each<[string, () => unknown, string]>([
-    [
-      'a mistake in its code',
-      () => (undefined as unknown as () => void)(),
-      `; the fetch of this page threw TypeError${noFailure}`,
-    ],
-    [
-      'a name that is not there',
-      () => {
-        throw new ReferenceError('tracker is not defined');
-      },
-      `; the fetch of this page threw ReferenceError${noFailure}`,
-    ],
-    [
-      'an exception of its own',
-      () => Promise.reject(new RangeError('jane')),
-      `; the fetch of this page threw RangeError${noFailure}`,
-    ],
-    [
-      'its own time limit',
-      () => Promise.reject(new DOMException('', 'TimeoutError')),
-      `; the fetch of this page threw TimeoutError${noFailure}`,
-    ],
-    ['nothing at all', () => undefined, '; the fetch of this page resolved with undefined, expected a Response'],
-    ['the JSON', () => success(2), '; the fetch of this page resolved with object, expected a Response'],
-  ])('names %s if the page has its own fetch', async (_, answer, reason) => {
+  const OWN_FETCH: Record<string, () => unknown> = {
+    [`threw TypeError${noFailure}`]: () => (undefined as unknown as () => void)(),
+    [`threw RangeError${noFailure}`]: () => Promise.reject(new RangeError('jane')),
+    [`threw TimeoutError${noFailure}`]: () => Promise.reject(new DOMException('', 'TimeoutError')),
+    'resolved with undefined, expected a Response': () => undefined,
+    'resolved with object, expected a Response': () => success(2),
+  };
+  test.each(Object.entries(OWN_FETCH))('says that the fetch of this page %s', async (what, answer) => {
     at(`${BASE_URL}/page`);
-    expect(await refreshed(answer as never)).toMatchObject({ code: 'network', message: request + reason });
-    const thrown = reason.endsWith('console') ? [expect.anything()] : [];
-    expect(warn.mock.calls).toEqual([[`[tessera] ${request}${reason} (${DOCS}#network)`, ...thrown]]);
+    const message = `${request}; the fetch of this page ${what}`;
+    expect(await refreshed(answer as never)).toMatchObject({ code: 'network', message });
+    const thrown = what.endsWith('console') ? [expect.anything()] : [];
+    expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${DOCS}#network)`, ...thrown]]);
   });
 
   test.each(['Failed to fetch', 'Load failed', 'NetworkError when attempting to fetch resource.', 'fetch failed'])(
@@ -425,19 +307,6 @@ describe('a failure of a refresh', () => {
       code: 'network',
       message: 'refresh: too early to ask the service again; see state.next',
     });
-  });
-
-  test('names a pause that the service has asked for even if the store fails meanwhile', async () => {
-    fixture.serve(answersPlain(503, '', { 'retry-after': '60' }));
-    const { session, store } = fixture.openStored();
-    await session.ready;
-    await session.refresh().catch(() => {});
-    store.read = store.update = () => Promise.reject(new DOMException('', 'UnknownError'));
-    await expect(session.refresh()).rejects.toMatchObject({
-      code: 'network',
-      message: 'refresh: too early to ask the service again; see state.next',
-    });
-    expect(session.state.lastError).toMatchObject({ code: 'storage_failed' });
   });
 });
 

@@ -1,7 +1,7 @@
 /** Calls that meet a page that has not read the record yet, another tab in the middle of its work, or a gate not yet open. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { memoryStore, type ProvideOption, type Store, type TokenAnswer } from '../../src/session/index.ts';
+import { memoryStore, type ProvideOption } from '../../src/session/index.ts';
 import { until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
@@ -107,28 +107,4 @@ describe('signIn()', () => {
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-9');
   });
-});
-
-test('an opt-out that `provide` brings does not reach a user who has signed in in another tab meanwhile', async () => {
-  const inner = memoryStore();
-  let beforeUpdate: (() => Promise<unknown>) | undefined;
-  const store: Store = {
-    ...inner,
-    update: async (change) => {
-      const first = beforeUpdate;
-      beforeUpdate = undefined;
-      await first?.();
-      return inner.update(change);
-    },
-  };
-  fakeLocks();
-  let answer = (_: TokenAnswer) => {};
-  const provide = vi.fn(() => new Promise<TokenAnswer>((resolve) => (answer = resolve)));
-  const { session } = fixture.open({ store, provide });
-  await until(() => provide.mock.calls.length);
-  beforeUpdate = () => inner.update(() => ({ ...recordOf(3), generation: 4 }));
-  answer({ status: 'optout' });
-  await fixture.settle();
-  expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
-  expect(session.advertisingToken).toBe('advertising-3');
 });

@@ -120,33 +120,6 @@ describe.each([
     close();
   });
 
-  test('receives changes from other tabs again after it has returned', async () => {
-    const { session, store, settle, open, close } = await openLoaded({ name: 'life-again' });
-    dispatch(leave);
-    await settle();
-    dispatch(comeBack);
-    await until(() => session.advertisingToken);
-    const other = open({ store, name: 'life-again' });
-    await other.session.clear();
-    await until(() => !session.advertisingToken);
-    close();
-  });
-
-  test('completes a logout that was in progress when it left, and other tabs adopt it', async () => {
-    const { session, store, open, settle, close } = await openLoaded({ name: 'life-logout' });
-    const other = open({ store, name: 'life-logout' });
-    await other.session.ready;
-    void session.clear();
-    // Both sessions share this document. Closed, the first one ignores the events below; its write is still in progress.
-    session.close();
-    dispatch(leave);
-    dispatch(comeBack);
-    await until(() => !other.session.advertisingToken);
-    await settle();
-    expect(await store.read()).not.toHaveProperty('set.refreshToken');
-    close();
-  });
-
   test('has no token if its store fails when it returns: the user may have logged out in another tab', async () => {
     const inner = memoryStore(recordOf(1));
     const store: Store = { ...inner };
@@ -175,38 +148,6 @@ describe.each([
     expect(session.advertisingToken).toBe('advertising-6');
     close();
   });
-});
-
-test('a page whose store fails while it is away has no token when it returns, and erases nothing', async () => {
-  const inner = memoryStore(recordOf(1));
-  const store: Store = { ...inner };
-  const { session, events, advance, settle, close } = await openLoaded({ store });
-  store.read = () => new Promise(() => {});
-  setVisible(true);
-  await settle();
-  dispatch('pagehide');
-  store.read = inner.read;
-  await advance(5 * MINUTE);
-  dispatch('pageshow');
-  await settle();
-  expect(session.advertisingToken).toBeUndefined();
-  expect(names(events)).toEqual(['token load', 'error storage_failed', 'needsTokens empty']);
-  expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
-  close();
-});
-
-test('hiding and showing a page 100 times emits no event if nothing changed', async () => {
-  const { session, events, settle, sent, close } = await openLoaded();
-  for (let n = 0; n < 100; n++) {
-    setVisible(false);
-    setVisible(true);
-    window.dispatchEvent(new Event('focus'));
-  }
-  await settle();
-  expect(session.advertisingToken).toBe('advertising-1');
-  expect(names(events)).toEqual(['token load']);
-  expect(sent).toEqual([]);
-  close();
 });
 
 describe('a page that stays after `pagehide`', () => {
@@ -330,43 +271,6 @@ test('a page whose call is confirmed only after it has come back returns no toke
   await settle();
   expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
   close();
-});
-
-test.each([
-  ['belongs to another operator', { ...recordOf(5), baseUrl: 'https://other.example' }],
-  ['is damaged', { v: 2, generation: 'x' }],
-  ['is null', null],
-])('a page restored from the back/forward cache whose record now %s has no token', async (_, value) => {
-  const fixture = createFixture();
-  const store = memoryStore(recordOf(1, START));
-  const { session } = fixture.open({ store });
-  await session.ready;
-  dispatch('pagehide');
-  await fixture.settle();
-  await store.update(() => value);
-  dispatch('pageshow');
-  await fixture.settle();
-  expect(session.advertisingToken).toBeUndefined();
-  fixture.close();
-});
-
-test.each([
-  ['that was frozen', 'freeze', 'resume'],
-  ['from the back/forward cache', 'pagehide', 'pageshow'],
-])('a page %s whose store was erased in the meantime has no token', async (_, leave, comeBack) => {
-  const fixture = createFixture();
-  const store = memoryStore(recordOf(1));
-  const { session } = fixture.open({ store });
-  await session.ready;
-  expect(session.advertisingToken).toBe('advertising-1');
-  dispatch(leave);
-  await store.update(() => undefined);
-  dispatch(comeBack);
-  expect(session.advertisingToken).toBeUndefined();
-  await fixture.settle();
-  expect(session.advertisingToken).toBeUndefined();
-  expect(session.state.phase).toBe('empty');
-  fixture.close();
 });
 
 describe('a page that reads the token while its store is being read again', () => {

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
   createFixture,
@@ -12,9 +12,6 @@ import {
   recordOf,
   restoreGlobals,
   rotate,
-  type Service,
-  sealedFor,
-  setVisible,
   success,
 } from './fixtures.ts';
 
@@ -74,20 +71,6 @@ describe('an outage', () => {
     close();
   });
 
-  test('with a back-off of days: eight attempts at most follow one another, and no pause is longer than a day', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { sent, advance, close } = await openTabs(1, offline, { retry: { firstMs: 3 * DAY, maxMs: 3 * DAY } });
-    await advance(15 * MINUTE);
-    for (let wakes = 0; wakes < 60; wakes++) {
-      wake('online');
-      await advance(MINUTE / 2);
-    }
-    expect(sent).toHaveLength(8);
-    await advance(DAY);
-    expect(sent).toHaveLength(9);
-    close();
-  });
-
   test.each([undefined, 'ann'])('a page view without a token tries again within 2 s (user: %s)', async (user) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     const { sent, name, store, advance, tabs, open, close } = await openTabs(1);
@@ -129,108 +112,6 @@ describe('an outage', () => {
   });
 });
 
-describe('a service that answers with sets that have expired already', () => {
-  const expired: Service = ({ n, at }) => {
-    const answer = JSON.stringify(success(n + 1, at - 2 * HOUR));
-    return new Response(sealedFor(n, answer), { headers: { date: new Date(at).toUTCString() } });
-  };
-
-  test.each([0, 0.999])(
-    'is asked by three tabs at most 15 times in 30 minutes, whatever the jitter (%s)',
-    async (random) => {
-      vi.spyOn(Math, 'random').mockReturnValue(random);
-      const { sent, advance, close } = await openTabs(3, expired);
-      await advance(15 * MINUTE + 3 * HOUR);
-      const sentAt = sent.map(({ at }) => at);
-      for (const from of sentAt)
-        expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
-      close();
-    },
-  );
-
-  test('provides a token in time when its sets are valid again', async () => {
-    const { tabs, advance, serve, close } = await openTabs(1, expired);
-    await advance(2 * HOUR);
-    serve(rotate);
-    await advance(5 * MINUTE);
-    expect(tabs[0]?.session.state.phase).toBe('fresh');
-    close();
-  });
-});
-
-describe('Retry-After', () => {
-  const unavailable = (after: string) => answersPlain(503, '', { 'retry-after': after });
-
-  test('is respected by all tabs, even when they come online', async () => {
-    const { sent, serve, advance, close } = await openTabs(3, unavailable('3600'));
-    await advance(15 * MINUTE);
-    serve(rotate);
-    for (let minute = 0; minute < 59; minute++) {
-      wake('online');
-      await advance(MINUTE);
-    }
-    expect(sent).toHaveLength(1);
-    await advance(2 * MINUTE);
-    expect(sent).toHaveLength(2);
-    close();
-  });
-
-  test('is respected for at most a day', async () => {
-    const { sent, serve, advance, close } = await openTabs(1, unavailable(String(30 * 86_400)));
-    await advance(15 * MINUTE);
-    serve(rotate);
-    await advance(DAY - MINUTE);
-    expect(sent).toHaveLength(1);
-    await advance(2 * MINUTE);
-    expect(sent).toHaveLength(2);
-    close();
-  });
-});
-
-describe('refusals', () => {
-  test('are counted by all tabs together: three spaced retries, then each tab emits one `needsTokens`', async () => {
-    const { sent, tabs, advance, close } = await openTabs(3, answersPlain(401));
-    await advance(15 * MINUTE + 2 * HOUR);
-    expect(sent.map(({ at }) => (at - START) / 1000 - 900)).toEqual([0, 30, 150, 750]);
-    for (const { events } of tabs)
-      expect(names(events).filter((event) => event === 'needsTokens refused')).toHaveLength(1);
-    close();
-  });
-
-  test('are not retried sooner when the page comes online', async () => {
-    const { sent, advance, close } = await openTabs(1, answersPlain(401));
-    await advance(15 * MINUTE + 5_000);
-    wake('online');
-    await advance(20_000);
-    expect(sent).toHaveLength(1);
-    close();
-  });
-
-  test('are forgotten after a day, so a service that recovered is asked again', async () => {
-    const { sent, serve, advance, tabs, close } = await openTabs(1, answersPlain(403));
-    await advance(2 * HOUR);
-    const before = sent.length;
-    serve(rotate);
-    setVisible(false);
-    await advance(DAY);
-    setVisible(true);
-    await until(() => tabs[0]?.session.advertisingToken === 'advertising-2');
-    expect(sent).toHaveLength(before + 1);
-    close();
-  });
-
-  test('lead to a call of `provide`, which `waitingFor` shows', async () => {
-    const fixture = createFixture(answersPlain(401));
-    const { set, ...record } = recordOf(1);
-    const store = memoryStore({ ...record, set: { ...set, expiresAt: START + 16 * MINUTE } });
-    const { session } = fixture.open({ store, provide: () => new Promise(() => {}) });
-    await fixture.advance(15 * MINUTE + 750_000);
-    expect(fixture.sent).toHaveLength(4);
-    expect(session.state).toMatchObject({ phase: 'stale', waitingFor: 'provide' });
-    fixture.close();
-  });
-});
-
 describe('a page that resumes, becomes visible or comes online', () => {
   test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by `%s` tries once within 2 s', async (event) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
@@ -264,18 +145,6 @@ describe('without Web Locks, a lease in the record', () => {
     fixture.close();
   });
 
-  test('of a tab whose process ended during its refresh expires after 12 s, and another tab refreshes', async () => {
-    const { sent, open, advance, close } = createFixture();
-    const lease = { id: 1, at: START, ms: 12_000, isLocked: false };
-    const { session } = open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), lease }) });
-    await advance(11_000);
-    expect(sent).toEqual([]);
-    await advance(3_000);
-    expect(sent).toHaveLength(1);
-    expect(session.advertisingToken).toBe('advertising-2');
-    close();
-  });
-
   test('of a tab that is closed during its refresh ends: a tab that waits, or opens later, refreshes at once', async () => {
     const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(2, hangs);
     await advance(15 * MINUTE);
@@ -302,14 +171,6 @@ describe('without Web Locks, a lease in the record', () => {
     expect(sent).toHaveLength(2);
     expect(tabs[0]?.session.advertisingToken).toBe('advertising-2');
     close();
-  });
-
-  test('with a start in the future is ignored', async () => {
-    const fixture = createFixture();
-    const lease = { id: 1, at: START + HOUR, ms: 12_000, isLocked: false };
-    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), lease }) });
-    await until(() => session.advertisingToken === 'advertising-2');
-    fixture.close();
   });
 });
 

@@ -1,9 +1,9 @@
 /** The phases of a set, and that the getters read the clock themselves. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type TokenAnswer } from '../../src/session/index.ts';
+import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
+import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -66,37 +66,6 @@ describe('when the timers of the page do not run', () => {
   });
 });
 
-test('an expired token is replaced once the service is back, and `expired` was emitted once', async () => {
-  const fixture = createFixture(offline);
-  const { session, events } = fixture.openStored();
-  await fixture.advance(2 * HOUR);
-  fixture.serve(rotate);
-  await fixture.advance(5 * MINUTE);
-  expect(session.state.phase).toBe('fresh');
-  expect(names(events)).toEqual(['token load', 'error network', 'expired advertising', 'token refresh']);
-  fixture.close();
-});
-
-test('a refresh token past its end by the local clock is sent once, and the service’s answer ends it', async () => {
-  const fixture = createFixture(ENDED);
-  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
-  expect(session.advertisingToken).toBeUndefined();
-  await fixture.advance(HOUR);
-  expect(fixture.sent).toHaveLength(1);
-  expect(session.state.phase).toBe('ended');
-  expect(names(events)).toEqual(['needsTokens ended', 'expired refresh']);
-  fixture.close();
-});
-
-test('a refresh token past its end by a wrong local clock is refreshed', async () => {
-  const fixture = createFixture();
-  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
-  await fixture.advance(1);
-  expect(session.advertisingToken).toBe('advertising-2');
-  expect(names(events)).toEqual(['token refresh']);
-  fixture.close();
-});
-
 describe('waitingFor', () => {
   test('is `storage`, then `refresh`, then undefined', async () => {
     const fixture = createFixture(hangs);
@@ -106,18 +75,6 @@ describe('waitingFor', () => {
     expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
     fixture.serve(rotate);
     await fixture.advance(15_000);
-    expect(session.state.waitingFor).toBeUndefined();
-    fixture.close();
-  });
-
-  test('is `provide` while the publisher’s server is asked', async () => {
-    const fixture = createFixture();
-    let answer = (_: TokenAnswer) => {};
-    const { session } = fixture.open({ provide: () => new Promise((resolve) => (answer = resolve)) });
-    await fixture.settle();
-    expect(session.state.waitingFor).toBe('provide');
-    answer(success(1));
-    await until(() => session.advertisingToken);
     expect(session.state.waitingFor).toBeUndefined();
     fixture.close();
   });

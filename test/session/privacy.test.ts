@@ -1,14 +1,12 @@
 /** No former user's token, no text of others, no token without consent: what a page, a tab or a service must not bring about. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
+import { memoryStore, type Store, TokenError } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
 import {
   answersPlain,
   answersSealed,
-  BASE_URL,
-  dispatch,
   fixtureForEachTest,
   recordOf,
   type Service,
@@ -19,12 +17,6 @@ import {
 const fixture = fixtureForEachTest();
 
 describe('the option consent', () => {
-  test.each([false, null, ''])('%j is a TypeError: only undefined means that there is no gate', (consent) => {
-    const create = () => createSession({ baseUrl: BASE_URL, store: memoryStore(), consent: consent as never });
-    expect(create).toThrow(TypeError);
-    expect(create).toThrow(/^consent: expected function, got /);
-  });
-
   test('a withdrawal while the first answer is pending outranks a late true', async () => {
     let answer = (_: boolean) => {};
     const first = new Promise<boolean>((resolve) => {
@@ -39,20 +31,6 @@ describe('the option consent', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.next).toMatchObject({ reason: 'consent' });
     expect(touched).not.toHaveBeenCalled();
-  });
-
-  test.each([undefined, null, 'true'])('changed to %j erases like a withdrawal', async (value) => {
-    let onChange = (_: unknown) => {};
-    const consent: SessionOptions['consent'] = (change) => {
-      onChange = change as typeof onChange;
-      return true;
-    };
-    const { session, store } = fixture.open({ consent, store: memoryStore(recordOf(1)) });
-    await until(() => session.advertisingToken);
-    onChange(value);
-    await fixture.settle();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(await store.read()).not.toHaveProperty('set.refreshToken');
   });
 });
 
@@ -170,16 +148,6 @@ describe('after an opt-out', () => {
       await until(() => session.advertisingToken === 'advertising-6');
     },
   );
-
-  test('a `provide` that answers opt-out itself is asked once', async () => {
-    const provide = vi.fn(async () => ({ status: 'optout' }) as const);
-    const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * 24 * HOUR)), provide });
-    fixture.serve(answersSealed({ status: 'optout' }));
-    await session.ready;
-    await fixture.advance(HOUR);
-    expect(provide).toHaveBeenCalledOnce();
-    expect(names(events)).toEqual(['optout']);
-  });
 });
 
 describe('a page that comes back', () => {
@@ -204,16 +172,6 @@ describe('a page that comes back', () => {
     vi.setSystemTime(START + 1_000);
     setVisible(true);
     expect(session.advertisingToken).toBe('advertising-1');
-  });
-
-  test('with an earlier set does not bring its user back', async () => {
-    const store = memoryStore();
-    const { session } = fixture.open({ store });
-    for (let n = 1; n <= 3; n++) await session.setTokens(success(n, START + n));
-    const cached = fixture.open({ store, tokens: success(1, START + 1) });
-    await cached.session.ready;
-    await fixture.settle();
-    expect(cached.session.advertisingToken).toBe('advertising-3');
   });
 });
 
@@ -242,27 +200,6 @@ describe('a promise reports the actual state', () => {
       }
     },
   );
-
-  test('supplying a first set resolves in memory if the store hangs: no former user can come back', async () => {
-    const store: Store = { ...memoryStore(), update: never };
-    const { session } = fixture.open({ store });
-    await session.ready;
-    const done = session.setTokens(success(1));
-    await Promise.all([fixture.advance(10_000), expect(done).resolves.toBeUndefined()]);
-    expect(session.advertisingToken).toBe('advertising-1');
-  });
-});
-
-test('a page that was frozen while its token was rotated and expired emits expired when it thaws', async () => {
-  const { session, store, events } = fixture.open({ store: memoryStore(recordOf(1)), refresh: 'off' });
-  await session.ready;
-  dispatch('freeze');
-  await store.update(() => ({ ...recordOf(2, START + 10 * MINUTE) }));
-  vi.setSystemTime(START + 2 * HOUR);
-  dispatch('resume');
-  await fixture.settle();
-  expect(session.advertisingToken).toBeUndefined();
-  expect(names(events)).toEqual(['token load', 'expired advertising']);
 });
 
 describe('an erasure before consent', () => {
@@ -273,23 +210,6 @@ describe('an erasure before consent', () => {
     grant();
     await settle();
     expect(session.advertisingToken).toBe('advertising-2');
-  });
-
-  test('has no further effect once its promise has rejected', async () => {
-    let late: ((stored: unknown) => unknown) | undefined;
-    const store: Store = {
-      ...memoryStore(recordOf(1)),
-      update: (change) => {
-        late = change;
-        return new Promise(() => {});
-      },
-    };
-    const { consent } = controlledConsent();
-    const { session } = fixture.open({ store, consent });
-    const done = session.clear();
-    await Promise.all([fixture.advance(4_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
-    const stored = recordOf(5);
-    expect(late?.(stored)).toBe(stored);
   });
 
   test('releases the connection that it opened, when the session closes', async () => {

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store, type TokenAnswer } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, offline, recordOf, restoreGlobals, rotate, success, wireSet } from './fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -19,16 +19,6 @@ describe('`provide`', () => {
     await fixture.settle();
     expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
     expect(names(events)).toEqual(['token provide']);
-    fixture.close();
-  });
-
-  test.each([
-    ['a generate answer', () => success(1)],
-    ['its body', () => wireSet(1)],
-  ])('may resolve with %s', async (_, answer) => {
-    const fixture = createFixture();
-    const { session } = fixture.open({ provide: async () => answer() });
-    expect(await session.getToken()).toBe('advertising-1');
     fixture.close();
   });
 
@@ -197,28 +187,6 @@ describe('`provide`', () => {
     fixture.close();
   });
 
-  test.each([
-    ['that always fails', {}, 30, 'back_off'],
-    ['whose server asks for a pause of 10 minutes', { 'retry-after': '600' }, 7, 'retry_after'],
-  ])(
-    '%s is called at most 15 times in 30 minutes, and no more often than the server permits',
-    async (_, headers, most, reason) => {
-      vi.spyOn(Math, 'random').mockReturnValue(0);
-      const fixture = createFixture();
-      const provide = vi.fn<Provide>(async () => {
-        throw new Response('', { status: 429, headers });
-      });
-      const { session } = fixture.open({ provide });
-      await fixture.advance(30 * MINUTE);
-      expect(provide.mock.calls.length).toBeLessThanOrEqual(15);
-      window.dispatchEvent(new Event('online'));
-      await fixture.advance(30 * MINUTE);
-      expect(provide.mock.calls.length).toBeLessThanOrEqual(most);
-      expect(session.state.next).toMatchObject({ action: 'provide', reason });
-      fixture.close();
-    },
-  );
-
   test.each<[string, () => unknown]>([
     ['is the response itself', () => Response.json({}, { status: 429, headers: { 'retry-after': '600' } })],
     [
@@ -234,15 +202,6 @@ describe('`provide`', () => {
     expect(session.state.lastError).toMatchObject({ code: 'provide_failed', retryAfterMs: 600_000 });
     await fixture.advance(2 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-1');
-    fixture.close();
-  });
-
-  test('that always resolves with an expired set causes no loop', async () => {
-    const fixture = createFixture(offline);
-    const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));
-    fixture.open({ provide });
-    await fixture.advance(HOUR);
-    expect(provide.mock.calls.length + fixture.sent.length).toBeLessThan(40);
     fixture.close();
   });
 });
@@ -275,28 +234,6 @@ test('text that a parser inside `provide` quotes in its error appears in no erro
   await fixture.settle();
   expect(errors.length).toBeGreaterThan(1);
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
-});
-
-test('an answer of `provide` after a logout in another tab is ignored', async () => {
-  const fixture = createFixture(rotate);
-  const store = memoryStore();
-  let answer = (_: TokenAnswer) => {};
-  const { session: asking } = fixture.open({
-    store,
-    name: 'late-provide',
-    provide: () => new Promise((resolve) => (answer = resolve)),
-  });
-  const { session: other } = fixture.open({ store, name: 'late-provide' });
-  await other.ready;
-  await asking.ready;
-  await other.setTokens(success(2));
-  // Nothing settles in between, so the first tab has not received the logout yet.
-  await other.clear();
-  answer(success(1));
-  await fixture.settle();
-  expect(asking.advertisingToken).toBeUndefined();
-  expect(other.advertisingToken).toBeUndefined();
-  expect(await store.read()).not.toHaveProperty('set.advertisingToken');
 });
 
 test('in a browser without `URL.canParse` the status of the publisher’s server is reported too', async () => {

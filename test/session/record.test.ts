@@ -1,20 +1,9 @@
 /** The stored record: a damaged one reads as absent, and a valid one contains exactly the documented fields. */
 
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/clock.ts';
-import {
-  BASE_URL,
-  createFixture,
-  recordOf,
-  restoreGlobals,
-  rotate,
-  setVisible,
-  success,
-  watchRejections,
-  wireSet,
-} from './fixtures.ts';
+import { memoryStore } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, until, useFakeClock } from '../support/clock.ts';
+import { createFixture, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -83,66 +72,6 @@ describe('a damaged record', () => {
     expect(await store.read()).toBeUndefined();
     expect(session.state.phase).toBe('empty');
     fixture.close();
-  });
-
-  test('in IndexedDB, with values that only the structured clone keeps, reads as absent', async () => {
-    const name = 'a-damaged-record';
-    const store = indexedDbStore(name);
-    await store.update(() => ({ ...good, generation: 1n, set: new Map() }));
-    store.close?.();
-    const session = createSession({ baseUrl: BASE_URL, name });
-    const events = recordEvents(session);
-    await session.ready;
-    await until(() => events.length);
-    expect(names(events)).toEqual(['needsTokens empty']);
-    session.close();
-  });
-
-  test('of any content: nothing is thrown, and a set can be supplied', async () => {
-    const field = fc.constantFrom(
-      'v',
-      'generation',
-      'offsetMs',
-      'baseUrl',
-      'set',
-      'receivedAt',
-      'acceptedUntil',
-      'lease',
-      'retry',
-      'user',
-      'changedAt',
-      'ended',
-      'optedOut',
-    );
-    const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true });
-    const stored = fc.oneof(
-      value,
-      fc.dictionary(field, value, { noNullPrototype: true }),
-      fc.dictionary(field, value, { noNullPrototype: true }).map((changed) => ({ ...good, ...changed })),
-      fc
-        .dictionary(fc.constantFrom(...Object.keys(good.set)), value, { noNullPrototype: true })
-        .map((changed) => ({ ...good, set: { ...good.set, ...changed } })),
-    );
-    const { seen, stop } = watchRejections();
-    await fc.assert(
-      fc.asyncProperty(stored, async (initial) => {
-        const fixture = createFixture();
-        const { session, events } = fixture.open({ store: memoryStore(initial) });
-        await session.ready;
-        await fixture.settle();
-        expect(session.state.phase).toMatch(/^(empty|fresh|due|stale|ended|optedOut)$/);
-        expect(['undefined', 'string']).toContain(typeof session.advertisingToken);
-        await session.setTokens(success(3));
-        await fixture.settle();
-        if (!(initial as { optedOut?: unknown } | undefined)?.optedOut)
-          expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
-        expect(names(events).filter((event) => event.startsWith('error'))).toEqual([]);
-        fixture.close();
-      }),
-      { numRuns: 150 },
-    );
-    stop();
-    expect(seen).toEqual([]);
   });
 });
 

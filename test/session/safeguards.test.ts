@@ -89,19 +89,6 @@ test('consent given again: the page reads its store before it asks for a set', a
   close();
 });
 
-test('a set of the host that is due is refreshed at once, whatever the back-off of `provide`', async () => {
-  vi.spyOn(Math, 'random').mockReturnValue(0.9);
-  const { open, sent, settle, close } = createFixture();
-  const provide = vi.fn(() => Promise.reject(new Error('out of order')));
-  const { session } = open({ provide });
-  await until(() => session.state.next?.reason === 'back_off');
-  await session.setTokens(success(2, Date.now() - 20 * MINUTE));
-  await settle();
-  expect(sent.map(({ n }) => n)).toEqual([2]);
-  expect(session.advertisingToken).toBe('advertising-3');
-  close();
-});
-
 test.each([
   ['was opened in the background', () => {}],
   [

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, dispatch, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
+import { createFixture, dispatch, offline, recordOf, restoreGlobals, rotate, setVisible } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -106,20 +106,6 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('does not call `provide` until it is visible', async () => {
-    setVisible(false);
-    const fixture = createFixture();
-    const provide = vi.fn(async () => success(1));
-    const { session } = fixture.open({ provide });
-    await session.ready;
-    await fixture.advance(HOUR);
-    expect(provide).not.toHaveBeenCalled();
-    setVisible(true);
-    await until(() => session.advertisingToken);
-    expect(provide).toHaveBeenCalledOnce();
-    fixture.close();
-  });
-
   test('is awake once it is found visible, even without an event, as in some webviews', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
@@ -153,20 +139,6 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('refreshes on time if it is visible again before anything is due', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored();
-    await session.ready;
-    setVisible(false);
-    vi.setSystemTime(START + 5 * MINUTE);
-    setVisible(true);
-    await fixture.settle();
-    expect(fixture.sent).toEqual([]);
-    await fixture.advance(10 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
-  });
-
   test('catches up on the first getToken()', async () => {
     setVisible(false);
     const fixture = createFixture();
@@ -197,31 +169,6 @@ describe('a hidden page', () => {
     expect(await Promise.race([token, 'still waiting'])).toBe('advertising-2');
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
-    fixture.close();
-  });
-
-  test('returns a valid token whose refresh is due, and refreshes it', async () => {
-    setVisible(false);
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });
-    await session.ready;
-    expect(await session.getToken()).toBe('advertising-1');
-    await until(() => session.advertisingToken === 'advertising-2');
-    fixture.close();
-  });
-
-  test('stops retrying if it is hidden during an outage', async () => {
-    const fixture = createFixture(offline);
-    const { session } = fixture.openStored();
-    await fixture.advance(16 * MINUTE);
-    setVisible(false);
-    const tries = fixture.sent.length;
-    await fixture.advance(HOUR);
-    expect(fixture.sent).toHaveLength(tries);
-    expect(vi.getTimerCount()).toBe(0);
-    fixture.serve(rotate);
-    setVisible(true);
-    await until(() => session.advertisingToken === 'advertising-2');
     fixture.close();
   });
 

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
+import { names, START, useFakeClock } from '../support/clock.ts';
 import { createFixture, recordOf, restoreGlobals, success, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
@@ -146,31 +146,6 @@ describe('a page that is rendered with a set', () => {
     close();
   });
 
-  test('does not replace a set that expires at the same time or later, as a page from a cache', async () => {
-    const { store, open, settle, close } = await openAfter([1, 2]);
-    for (const tokens of [issued(1), success(5, START + 2000)]) {
-      const { session, events } = open({ store, tokens });
-      await settle();
-      expect(session.advertisingToken).toBe('advertising-2');
-      expect(names(events)).toEqual(['token load']);
-    }
-    close();
-  });
-
-  test('does not replace a set that was refreshed from its own', async () => {
-    const { store, session, open, advance, close } = await openAfter([1]);
-    await advance(15 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    const { session: cached } = open({ store, tokens: success(7, START + 10 * MINUTE) });
-    await cached.ready;
-    await advance(1);
-    expect(cached.advertisingToken).toBe('advertising-2');
-    // What the page supplies by a call always counts.
-    await cached.setTokens(success(7, START + 10 * MINUTE));
-    expect(cached.advertisingToken).toBe('advertising-7');
-    close();
-  });
-
   test('does not undo a logout', async () => {
     const { store, session, open, settle, close } = await openAfter([1, 2]);
     await session.clear();
@@ -190,14 +165,6 @@ describe('a page that is rendered with a set', () => {
     const again = open({ store, tokens: issued(1) });
     await settle();
     expect(again.session.advertisingToken).toBe('advertising-1');
-    close();
-  });
-
-  test('finds the tombstone of an opt-out even after clear({ forget: true })', async () => {
-    const { store, session, close } = await openAfter([1]);
-    await session.setTokens({ status: 'optout' });
-    await session.clear({ forget: true });
-    expect(await store.read()).toMatchObject({ optedOut: true });
     close();
   });
 });

@@ -1,8 +1,8 @@
 /** `signIn()`: another user signs in on a page where a set is in force. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MINUTE, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, openLoaded, openTwoTabs, restoreGlobals, rotate, success } from './fixtures.ts';
+import { useFakeClock } from '../support/clock.ts';
+import { createFixture, openLoaded, restoreGlobals, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -54,25 +54,6 @@ describe('signIn()', () => {
     },
   );
 
-  test('invalidates a refresh answer for the previous user', async () => {
-    const fixture = createFixture();
-    let answer = () => {};
-    fixture.serve(async (request) => {
-      await new Promise<void>((resolve) => (answer = resolve));
-      return rotate(request);
-    });
-    const { session } = fixture.openStored({ provide: async () => success(8) });
-    await session.ready;
-    await fixture.advance(15 * MINUTE + 1_000);
-    expect(fixture.sent).toHaveLength(1);
-    const signedIn = session.signIn();
-    answer();
-    await fixture.settle();
-    await signedIn;
-    expect(session.advertisingToken).toBe('advertising-8');
-    fixture.close();
-  });
-
   test('on a page that is still loading, followed by a set, does not refresh that set', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
@@ -80,13 +61,6 @@ describe('signIn()', () => {
     await Promise.all([session.setTokens(success(8)), signedIn]);
     expect(session.advertisingToken).toBe('advertising-8');
     expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
-
-  test('reaches the other tabs', async () => {
-    const { fixture, a, b } = await openTwoTabs({ provide: async () => success(8) });
-    await a.session.signIn();
-    await until(() => b.session.advertisingToken === 'advertising-8');
     fixture.close();
   });
 });

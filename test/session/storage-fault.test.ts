@@ -11,7 +11,6 @@ import {
   recordOf,
   restoreGlobals,
   rotate,
-  setVisible,
   success,
   watchRejections,
 } from './fixtures.ts';
@@ -188,26 +187,6 @@ test('a failed store that hangs: the token of a later login is announced without
   fixture.close();
 });
 
-test('a write that timed out changes nothing when it runs in the end', async () => {
-  const fixture = createFixture();
-  let late: ((stored: unknown) => unknown) | undefined;
-  const store: Store = {
-    ...memoryStore(),
-    update: (change) => {
-      late = change;
-      return never();
-    },
-  };
-  const { session } = fixture.open({ store });
-  const done = session.setTokens(success(1));
-  await fixture.advance(3000);
-  await done;
-  const stored = recordOf(5);
-  expect(late?.(stored)).toBe(stored);
-  expect(late?.(undefined)).toBeUndefined();
-  fixture.close();
-});
-
 test('a database that fails to open once is opened again, without an error', async () => {
   const name = `once-${testNumber++}`;
   const first = openOnDatabase({ name });
@@ -296,28 +275,6 @@ test.each([
 });
 
 describe('a store of the host', () => {
-  test('whose `read` throws: the page keeps its token when it is shown again', async () => {
-    const rejections = watchRejections();
-    const store: Store = {
-      read: () => {
-        throw new Error('broken');
-      },
-      update: () => Promise.reject(new Error('broken')),
-    };
-    const fixture = createFixture();
-    const { session } = fixture.open({ store });
-    await session.ready;
-    await session.setTokens(success(1)).catch(() => {});
-    setVisible(false);
-    await fixture.advance(10_000);
-    setVisible(true);
-    await fixture.settle();
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(rejections.seen).toEqual([]);
-    rejections.stop();
-    fixture.close();
-  });
-
   test.each<[string, (session: Session) => unknown]>([
     ['once it is loaded', (session) => session.ready],
     ['before it is loaded', () => {}],

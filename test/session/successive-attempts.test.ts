@@ -6,7 +6,6 @@ import type { SessionRecord } from '../../src/session/rules/record.ts';
 import { DAY, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import {
-  answersSealed,
   dispatch,
   fakeLocks,
   fixtureForEachTest,
@@ -22,14 +21,6 @@ type ProvideOption = NonNullable<SessionOptions['provide']>;
 
 const fixture = fixtureForEachTest();
 beforeEach(() => void fakeLocks());
-
-test('a set that `provide` returns behind an opt-out is sent at once', async () => {
-  fixture.serve(answersSealed(success(6)));
-  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, changedAt: START };
-  const { session } = fixture.open({ store: memoryStore(optedOutAt), provide: async () => success(5) });
-  await until(() => session.advertisingToken === 'advertising-6');
-  expect(Date.now() - START).toBeLessThan(1000);
-});
 
 test('a set that is due when `provide` returns it is refreshed at once', async () => {
   const { session } = fixture.open({ provide: async () => success(5, Date.now() - 20 * MINUTE) });

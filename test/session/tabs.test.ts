@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
+import { memoryStore } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import {
   answersPlain,
@@ -91,22 +91,6 @@ describe('a tab adopts from another tab', () => {
     fixture.close();
   });
 
-  test('a set for another user during its own refresh, whose answer it ignores', async () => {
-    const { fixture, store, a, b } = await openTwoTabs();
-    let answer = (_: Response) => {};
-    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
-    b.session.refresh().catch(() => {});
-    await until(() => fixture.sent.length);
-    await a.session.setTokens(success(9));
-    answer(await answersSealed({ status: 'optout' })(fixture.sent[0]!));
-    await until(() => b.session.advertisingToken === 'advertising-9');
-    await fixture.settle();
-    expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-9', 'advertising-9']);
-    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-9' } });
-    expect(names(b.events)).toEqual(['token load', 'token tab']);
-    fixture.close();
-  });
-
   test('a logout and the same set again during its own refresh, whose answer it ignores', async () => {
     const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
@@ -123,20 +107,6 @@ describe('a tab adopts from another tab', () => {
     expect(await store.read()).toMatchObject({ generation: 3, set: { advertisingToken: 'advertising-1' } });
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-1', 'advertising-1']);
     expect(names(b.events)).toEqual(['token load']);
-    fixture.close();
-  });
-
-  test('a set and a logout over IndexedDB', async () => {
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    const a = fixture.open({ name, store: indexedDbStore(name) });
-    const b = fixture.open({ name, store: indexedDbStore(name) });
-    await Promise.all([a.session.ready, b.session.ready]);
-    await a.session.setTokens(success(1));
-    await until(() => b.session.advertisingToken === 'advertising-1');
-    await b.session.clear();
-    await until(() => !a.session.advertisingToken);
-    expect(names(a.events)).toEqual(['needsTokens empty', 'token set']);
     fixture.close();
   });
 });
@@ -174,19 +144,6 @@ test('a tab that missed a rotation reads it from the store when its own set is d
   expect(b.session.advertisingToken).toBe('advertising-2');
   expect(names(b.events)).toEqual(['token load', 'token tab']);
   expect(fixture.sent).toEqual([]);
-  fixture.close();
-});
-
-test('an opt-out answer is ignored if another tab stored a newer set before it arrived', async () => {
-  const store = memoryStore(recordOf(1));
-  const fixture = createFixture(async (sent) => {
-    await store.update(() => ({ ...recordOf(4), generation: 2 }));
-    return answersSealed({ status: 'optout' })(sent);
-  });
-  const { session, events } = fixture.open({ store });
-  await fixture.advance(15 * MINUTE);
-  expect(session.advertisingToken).toBe('advertising-4');
-  expect(names(events)).toEqual(['token load', 'token tab']);
   fixture.close();
 });
 

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { BASE_URL, createFixture, dispatch, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
+import { createFixture, dispatch, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -11,17 +11,6 @@ afterEach(restoreGlobals);
 const never = () => new Promise<never>(() => {});
 
 describe('a store that cannot be written to', () => {
-  test('keeps the token in memory', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.open({ store: fullStore(memoryStore()) });
-    await session.setTokens(success(1));
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(session.state.persistence).toBe('memory');
-    await fixture.settle();
-    expect(names(events).at(-1)).toBe('token set');
-    fixture.close();
-  });
-
   test.each<[string, (session: Session) => Promise<void>]>([
     ['a logout', (session) => session.clear()],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
@@ -53,19 +42,6 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('still announces a logout to the other tabs', async () => {
-    const fixture = createFixture();
-    const inner = memoryStore(recordOf(1));
-    const other = fixture.open({ name: 'full-for-one', store: inner });
-    await other.session.ready;
-    const { session } = fixture.open({ name: 'full-for-one', store: fullStore(inner) });
-    await session.ready;
-    await session.clear();
-    await until(() => !other.session.advertisingToken);
-    expect(other.session.state.phase).toBe('empty');
-    fixture.close();
-  });
-
   test('is not erased by an earlier logout after another tab has written a new set', async () => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
@@ -76,17 +52,6 @@ describe('a store that cannot be written to', () => {
     await healthy.session.setTokens(success(7));
     await fixture.advance(3_000);
     expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
-    fixture.close();
-  });
-
-  test('keeps its opt-out tombstone after a logout', async () => {
-    const fixture = createFixture();
-    const tombstone = { v: 2, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
-    const inner = memoryStore(tombstone);
-    const { session } = fixture.open({ store: fullStore(inner) });
-    await session.ready;
-    await session.clear();
-    expect(await inner.read()).toEqual(tombstone);
     fixture.close();
   });
 
@@ -143,22 +108,6 @@ describe('a store that cannot be written to', () => {
     const stored = { ...recordOf(5), generation: 1 };
     expect(late.length).toBeGreaterThan(1);
     for (const change of late) expect(change(stored)).toBe(stored);
-    fixture.close();
-  });
-
-  test('and hangs: a write that fails after the logout was rejected does not use the store again', async () => {
-    const fixture = createFixture();
-    const fail: ((reason: Error) => void)[] = [];
-    const read = vi.fn(async () => recordOf(1));
-    const update = vi.fn(() => new Promise<never>((_, reject) => void fail.push(reject)));
-    const { session } = fixture.open({ store: { read, update } });
-    await session.ready;
-    const done = session.clear();
-    await Promise.all([fixture.advance(6_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
-    const used = [read.mock.calls.length, update.mock.calls.length];
-    for (const reject of fail) reject(new Error('the connection was lost'));
-    await fixture.settle();
-    expect([read.mock.calls.length, update.mock.calls.length]).toEqual(used);
     fixture.close();
   });
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, START, until } from '../support/clock.ts';
+import { MINUTE, until } from '../support/clock.ts';
 import { BASE_URL, fixtureForEachTest, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
@@ -68,15 +68,6 @@ describe('a page with the label of a user', () => {
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
   });
 
-  test('replaces the previous set with the one that it was rendered with', async () => {
-    const { visit } = openProfile();
-    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
-    const { session, tokens } = await visit({ user: 'account-b', tokens: success(2, START + 1) });
-    expect([...tokens].filter(Boolean)).toEqual(['advertising-2']);
-    session.close();
-    expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
-  });
-
   test('ends the previous set even if the rendered value is not a set', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
@@ -109,36 +100,6 @@ describe('a page with the label of a user', () => {
     b.session.close();
     const next = await visit({ user: 'account-b', provide: setNumber(8) });
     expect(next.session.advertisingToken).toBe('advertising-8');
-  });
-
-  test('keeps the set that it is rendered with when the site begins to give labels', async () => {
-    const { visit } = openProfile();
-    (await visit({ tokens: success(1) })).session.close();
-    const { session } = await visit({ user: 'account-a', tokens: success(1) });
-    expect(session.advertisingToken).toBe('advertising-1');
-    session.close();
-    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-1');
-  });
-
-  test('invalidates a pending answer for the previous user', async () => {
-    const { visit } = openProfile();
-    let answer = () => {};
-    const late = () => new Promise((resolve) => (answer = () => resolve(success(1)))) as never;
-    const provide = vi.fn(async () => null).mockImplementationOnce(late);
-    await visit({ user: 'account-a', provide });
-    const b = await visit({ user: 'account-b' });
-    answer();
-    await fixture.advance(MINUTE);
-    expect(b.session.advertisingToken).toBeUndefined();
-  });
-
-  test('asks for the set of the user after a logout', async () => {
-    const { visit } = openProfile();
-    const first = await visit({ user: 'account-a', tokens: success(1) });
-    await first.session.clear();
-    first.session.close();
-    const { session } = await visit({ user: 'account-a', provide: setNumber(8) });
-    expect(session.advertisingToken).toBe('advertising-8');
   });
 
   test('neither ends nor returns anything before consent', async () => {
@@ -181,17 +142,6 @@ describe('a page with the label of a user', () => {
     expect([...tokens].filter(Boolean)).toEqual([]);
     expect(session.advertisingToken).toBeUndefined();
     expect(events).toEqual([['needsTokens', 'empty']]);
-  });
-});
-
-describe('a page without a label', () => {
-  test('keeps any user’s set, with its label', async () => {
-    const { store, visit } = openProfile();
-    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
-    const before = await store.read();
-    const { session } = await visit();
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(await store.read()).toEqual(before);
   });
 });
 

@@ -85,19 +85,6 @@ describe('after the newer version has written', () => {
     expect(new Set(names(next.events))).toEqual(new Set(['token load', 'token refresh']));
   });
 
-  test('every promise of the older one settles, and a set supplied to it is in force and refreshed', async () => {
-    const { old } = await twoVersions({ ...recordOf(1), v: 3 });
-    const { session } = old;
-    expect(await codeOf(session.getToken())).toBe('no_token');
-    expect(await codeOf(session.refresh())).toBe('no_token');
-    expect(await codeOf(session.setTokens(success(5)))).toBe('done');
-    expect(session.advertisingToken).toBe('advertising-5');
-    expect(await codeOf(session.refresh())).toBe('done');
-    expect(session.advertisingToken).toBe('advertising-6');
-    expect(await codeOf(session.clear())).toBe('done');
-    expect(session.state).toMatchObject({ phase: 'empty', persistence: 'shared' });
-  });
-
   test('the older one does not change the record by loading, reading or timers', async () => {
     const { old, next, written, stored } = await twoVersions({ ...recordOf(1), v: 3 });
     next.session.close();
@@ -114,19 +101,6 @@ describe('after the newer version has written', () => {
 });
 
 describe('both open for hours', () => {
-  test('the newer one sends one request and makes two writes per rotation, the older one none', async () => {
-    const { seen, stop } = watchRejections();
-    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 });
-    await advanceHours(3);
-    stop();
-    expect(next.session.advertisingToken).toBe(`advertising-${1 + fixture.sent.length}`);
-    expect(fixture.sent.length).toBe(12);
-    // The start and the outcome of each attempt.
-    expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 3));
-    expect(names(old.events)).toEqual(['needsTokens empty']);
-    expect(seen).toEqual([]);
-  });
-
   test('with `provide` in the older one both have a token, and they do not overwrite each other in a loop', async () => {
     const provide = vi.fn(async () => success(50 + provide.mock.calls.length));
     const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 }, { provide });
