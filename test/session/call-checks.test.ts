@@ -16,82 +16,31 @@ const open = async () => {
 
 describe('a wrong argument is named, with what was expected and what came', () => {
   const click = () => new MouseEvent('click');
-  test.each<[string, (session: Untyped) => unknown, string]>([
-    [
-      'the label itself in setTokens',
-      (s) => s.setTokens(success(2), 'account-b'),
-      'setTokens: options: expected object, got string',
-    ],
-    [
-      'a misspelt label in setTokens',
-      (s) => s.setTokens(success(2), { usr: 'account-b' }),
-      'setTokens: options.usr: expected one of user, got an unknown name',
-    ],
-    ['a list in setTokens', (s) => s.setTokens(success(2), ['b']), 'setTokens: options: expected object, got array'],
-    ['the label itself in signIn', (s) => s.signIn('account-b'), 'signIn: options: expected object, got string'],
-    [
-      'a misspelt label in signIn',
-      (s) => s.signIn({ username: 'account-b' }),
-      'signIn: options.username: expected one of user, got an unknown name',
-    ],
-    [
-      'signIn as a listener',
-      (s) => s.signIn(click()),
-      'signIn: options: expected object, got an event: listen with () => session.signIn()',
-    ],
-    ['true in clear', (s) => s.clear(true), 'clear: options: expected object, got boolean'],
-    [
-      'a misspelt option in clear',
-      (s) => s.clear({ forgetAll: true }),
-      'clear: options.forgetAll: expected one of forget, got an unknown name',
-    ],
-    ['a word for forget', (s) => s.clear({ forget: 'yes' }), 'clear: options.forget: expected boolean, got string'],
-    [
-      'clear as a listener',
-      (s) => s.clear(click()),
-      'clear: options: expected object, got an event: listen with () => session.clear()',
-    ],
-    ['a number in getToken', (s) => s.getToken(500), 'getToken: options: expected object, got number'],
-    [
-      'a misspelt limit in getToken',
-      (s) => s.getToken({ timeout: 500 }),
-      'getToken: options.timeout: expected one of timeoutMs, got an unknown name',
-    ],
-    [
-      'a string for the limit in getToken',
-      (s) => s.getToken({ timeoutMs: '500' }),
-      'getToken: options.timeoutMs: expected number of ms from 0, got string',
-    ],
-    [
-      'no number for the limit in getToken',
-      (s) => s.getToken({ timeoutMs: Number.NaN }),
-      'getToken: options.timeoutMs: expected number of ms from 0, got NaN',
-    ],
-    [
-      'a limit below 0 in getToken',
-      (s) => s.getToken({ timeoutMs: -1 }),
-      'getToken: options.timeoutMs: expected number of ms from 0, got -1',
-    ],
-    [
-      'an unknown event',
-      (s) => s.on('tokens', () => {}),
-      `on: event: expected token or expired or optout or needsTokens or error, got "tokens"; did you mean 'token'?`,
-    ],
-    ...Object.entries({ optOut: 'optout', needs_tokens: 'needsTokens', expire: 'expired', errors: 'error' }).map(
-      ([event, meant]): [string, (s: Untyped) => unknown, string] => [
-        `the event ${event}`,
-        (s) => s.on(event, () => {}),
-        `on: event: expected token or expired or optout or needsTokens or error, got "${event}"; did you mean '${meant}'?`,
-      ],
-    ),
-    [
-      'an internal event',
-      (s) => s.on('change', () => {}),
-      'on: event: expected token or expired or optout or needsTokens or error, got "change"',
-    ],
-    ['no listener', (s) => s.on('token'), 'on: listener: expected function, got undefined'],
-    ['no function in subscribe', (s) => s.subscribe({}), 'subscribe: listener: expected function, got object'],
-  ])('%s', async (_, call, message) => {
+  const events = 'token or expired or optout or needsTokens or error';
+  const CALLS: Record<string, (session: Untyped) => unknown> = {
+    'setTokens: options: expected object, got string': (s) => s.setTokens(success(2), 'account-b'),
+    'setTokens: options.usr: expected one of user, got an unknown name': (s) => s.setTokens(success(2), { usr: 'b' }),
+    'setTokens: options: expected object, got array': (s) => s.setTokens(success(2), ['b']),
+    'signIn: options: expected object, got string': (s) => s.signIn('account-b'),
+    'signIn: options.username: expected one of user, got an unknown name': (s) => s.signIn({ username: 'account-b' }),
+    'signIn: options: expected object, got an event: listen with () => session.signIn()': (s) => s.signIn(click()),
+    'clear: options: expected object, got boolean': (s) => s.clear(true),
+    'clear: options.forgetAll: expected one of forget, got an unknown name': (s) => s.clear({ forgetAll: true }),
+    'clear: options.forget: expected boolean, got string': (s) => s.clear({ forget: 'yes' }),
+    'clear: options: expected object, got an event: listen with () => session.clear()': (s) => s.clear(click()),
+    'getToken: options: expected object, got number': (s) => s.getToken(500),
+    'getToken: options.timeout: expected one of timeoutMs, got an unknown name': (s) => s.getToken({ timeout: 500 }),
+    'getToken: options.timeoutMs: expected number of ms from 0, got string': (s) => s.getToken({ timeoutMs: '500' }),
+    'getToken: options.timeoutMs: expected number of ms from 0, got NaN': (s) => s.getToken({ timeoutMs: Number.NaN }),
+    'getToken: options.timeoutMs: expected number of ms from 0, got -1': (s) => s.getToken({ timeoutMs: -1 }),
+    [`on: event: expected ${events}, got "tokens"; did you mean 'token'?`]: (s) => s.on('tokens', () => {}),
+    [`on: event: expected ${events}, got "needs_tokens"; did you mean 'needsTokens'?`]: (s) =>
+      s.on('needs_tokens', () => {}),
+    [`on: event: expected ${events}, got "change"`]: (s) => s.on('change', () => {}),
+    'on: listener: expected function, got undefined': (s) => s.on('token'),
+    'subscribe: listener: expected function, got object': (s) => s.subscribe({}),
+  };
+  test.each(Object.entries(CALLS))('%s', async (message, call) => {
     const { untyped, session, store } = await open();
     const stored = await store.read();
     expect(() => call(untyped)).toThrow(new TypeError(message));

@@ -5,7 +5,6 @@ import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
 import {
   createFixture,
-  offline,
   openLoaded,
   recordOf,
   restoreGlobals,
@@ -33,21 +32,6 @@ describe('the device’s clock', () => {
     close();
   });
 
-  test('set back by twenty years: an expired token is not returned', async () => {
-    const fixture = createFixture(offline);
-    const { session } = fixture.openStored();
-    await session.ready;
-    await fixture.advance(10 * MINUTE);
-    vi.setSystemTime(Date.now() - 20 * 365 * DAY);
-    setVisible(true);
-    await fixture.advance(5_000);
-    expect(session.state.phase).toBe('fresh');
-    await fixture.advance(HOUR);
-    expect(session.state.phase).toBe('stale');
-    expect(session.advertisingToken).toBeUndefined();
-    fixture.close();
-  });
-
   test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
     let answer = (_: Response) => {};
     const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
@@ -64,7 +48,7 @@ describe('the device’s clock', () => {
   });
 });
 
-describe.each([-DAY, -90 * MINUTE, 90 * MINUTE, DAY])('two tabs whose clocks differ by %d ms', (ms) => {
+describe.each([-DAY, 90 * MINUTE])('two tabs whose clocks differ by %d ms', (ms) => {
   const openBoth = async (service?: Service) => {
     const fixture = createFixture(service);
     const name = `clocks-${ms}-${service ? 'down' : 'up'}`;

@@ -213,19 +213,7 @@ test('opening and closing 100 sessions leaves no timer, listener, channel or unh
     }
   }
   vi.stubGlobal('BroadcastChannel', Channel);
-  const listeners = new Set<string>();
-  const add = window.addEventListener.bind(window);
-  const remove = window.removeEventListener.bind(window);
-  let left = 0;
-  vi.spyOn(window, 'addEventListener').mockImplementation(((...args: Parameters<typeof add>) => {
-    listeners.add(args[0]);
-    left++;
-    add(...args);
-  }) as never);
-  vi.spyOn(window, 'removeEventListener').mockImplementation(((...args: Parameters<typeof remove>) => {
-    left--;
-    remove(...args);
-  }) as never);
+  const listeners = pageListeners();
   const fixture = createFixture(hangs);
   const store = memoryStore(recordOf(1, START - 20 * MINUTE));
   for (let n = 0; n < 100; n++) {
@@ -236,8 +224,8 @@ test('opening and closing 100 sessions leaves no timer, listener, channel or unh
   }
   await fixture.settle();
   expect(vi.getTimerCount()).toBe(0);
-  expect(left).toBe(0);
-  expect(listeners.size).toBeGreaterThan(3);
+  expect(listeners.left()).toBe(0);
+  expect(listeners.added()).toBeGreaterThan(300);
   expect(opened.mock.calls.flat().reduce((sum, one) => sum + one, 0)).toBe(0);
   stop();
   expect(seen).toEqual([]);

@@ -62,30 +62,33 @@ test('optout: the tokens are erased from page and store, `optout` is emitted, an
   close();
 });
 
-describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
-  const refusal = answersPlain(400, { status, message: 'no' });
-
-  test('keeps a valid advertising token until it expires, and emits `needsTokens` once', async () => {
-    const { session, store, events, sent, advance, close } = await openDue(refusal);
-    expect(names(events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
-    expect(session.state.phase).toBe('ended');
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(await store.read()).toMatchObject({ ended: true });
-    await advance(START + HOUR - 1 - Date.now());
-    expect(session.advertisingToken).toBe('advertising-1');
-    await advance(1);
-    expect(session.advertisingToken).toBeUndefined();
-    await advance(HOUR);
-    expect(names(events).slice(3)).toEqual(['expired advertising']);
-    expect(sent).toHaveLength(1);
-    close();
-  });
+describe('the end of the refresh token', () => {
+  test.each(['expired_token', 'invalid_token'])(
+    '(%s) keeps a valid advertising token until it expires, and emits `needsTokens` once',
+    async (status) => {
+      const { session, store, events, sent, advance, close } = await openDue(
+        answersPlain(400, { status, message: 'no' }),
+      );
+      expect(names(events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
+      expect(session.state.phase).toBe('ended');
+      expect(session.advertisingToken).toBe('advertising-1');
+      expect(await store.read()).toMatchObject({ ended: true });
+      await advance(START + HOUR - 1 - Date.now());
+      expect(session.advertisingToken).toBe('advertising-1');
+      await advance(1);
+      expect(session.advertisingToken).toBeUndefined();
+      await advance(HOUR);
+      expect(names(events).slice(3)).toEqual(['expired advertising']);
+      expect(sent).toHaveLength(1);
+      close();
+    },
+  );
 
   test('adopts a newer set that another tab has stored in the meantime, and emits no `needsTokens`', async () => {
     const store: Store = memoryStore(recordOf(1));
     const fixture = createFixture(async () => {
       await store.update(() => recordOf(2));
-      return refusal({} as never);
+      return new Response('{"status":"expired_token"}', { status: 400 });
     });
     const { session, events } = fixture.open({ store });
     await fixture.advance(15 * MINUTE);
@@ -116,7 +119,7 @@ test('the end of a set that the page supplies again at each `needsTokens`, as fr
 
 describe('a faulty answer', () => {
   test.each<[string, string, Service]>([
-    ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'no' })],
+    ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'secret-of-the-answer' })],
     ['an unknown 4xx', 'http_status 418', answersPlain(418)],
     ['an opt-out in plain text, with an error', 'http_status 400', answersPlain(400, { status: 'optout' })],
     ['an opt-out in plain text, with 200', 'malformed_response 200', answersPlain(200, { status: 'optout' })],
@@ -145,23 +148,24 @@ describe('a faulty answer', () => {
     ],
     ['an encrypted answer with an unknown status', 'malformed_response 200', answersSealed({ status: 'maybe' })],
     ['an encrypted null', 'malformed_response 200', answersSealed('null')],
-  ])('%s: three spaced retries, then `needsTokens`', async (_, code, service) => {
-    const { session, events, sent, advance, store, close } = await openDue(service);
+  ])('%s is an error, and the set stays in force', async (_, code, service) => {
+    const { session, events, advance, store, close } = await openDue(service);
     expect(names(events)).toEqual(['token load', `error ${code}`]);
     expect(session.state).toMatchObject({ phase: 'due', lastError: { name: 'TokenError' } });
+    expect(`${session.state.lastError} ${session.state.lastError?.cause}`).not.toContain('secret-of-the-answer');
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toMatchObject(recordOf(1, START));
-    await advance(30_000 - 1);
-    expect(sent).toHaveLength(1);
-    await advance(1);
-    await advance(120_000);
-    await advance(600_000);
+    await advance(30_000);
+    expect(names(events)).toEqual(['token load', `error ${code}`, `error ${code}`]);
+    close();
+  });
+
+  test('is followed by three spaced retries, each with an error, then by `needsTokens`', async () => {
+    const { events, sent, advance, close } = await openDue(answersPlain(401));
+    await advance(2 * HOUR);
     expect(sent.map(({ at }) => at - DUE)).toEqual([0, 30_000, 150_000, 750_000]);
-    expect(names(events)).toEqual(['token load', ...Array(4).fill(`error ${code}`), 'needsTokens refused']);
-    expect(session.advertisingToken).toBe('advertising-1');
-    await advance(HOUR);
-    expect(sent).toHaveLength(4);
-    expect(names(events).slice(6)).toEqual(['expired advertising']);
+    const errors = Array(4).fill('error http_status 401');
+    expect(names(events)).toEqual(['token load', ...errors, 'needsTokens refused', 'expired advertising']);
     close();
   });
 });

@@ -15,7 +15,6 @@ import {
   offline,
   recordOf,
   type Service,
-  success,
 } from './fixtures.ts';
 
 // Before the imports: `src/session/explain/entry.ts` reads it when it is loaded.
@@ -35,68 +34,32 @@ const busy = () => Promise.reject(new Response('', { status: 503, headers: { 're
 const cannotWrite = (): Store => ({ ...memoryStore(recordOf(1)), update: () => Promise.reject(new Error('full')) });
 const getToken = (session: Session) => session.getToken({ timeoutMs: 5_000 });
 const refresh = (session: Session) => session.refresh();
+const unavailable = answersPlain(503, '', { 'retry-after': '60' });
 
 describe('an error has its code, its status, the pause that a server asked for, and a reference to the documentation', () => {
-  type Case = [
-    code: string,
-    when: string,
-    options: () => Partial<SessionOptions>,
-    call: (session: Session) => Promise<unknown>,
-    details?: object,
-    service?: Service,
+  type Options = Partial<SessionOptions>;
+  type Call = (session: Session) => Promise<unknown>;
+  const closeAndClear: Call = (session) => {
+    session.close();
+    return session.clear();
+  };
+  const CASES: [code: string, options: () => Options, call: Call, details?: object, service?: Service][] = [
+    ['no_token', () => ({}), getToken],
+    ['no_consent', () => ({ consent: () => false }), getToken],
+    ['opted_out', () => recordWith({ set: undefined, optedOut: true }), getToken],
+    ['refresh_rejected', () => recordWith({ ended: true }), getToken],
+    ['timeout', () => ({ provide: () => new Promise(() => {}) }), getToken],
+    ['provide_failed', () => ({ provide: busy }), getToken, { status: 503, retryAfterMs: 60_000 }],
+    ['invalid_token_set', () => ({ provide: (() => '{}') as never }), getToken],
+    ['storage_failed', () => ({ store: cannotWrite() }), (session) => session.clear()],
+    ['closed', () => ({}), closeAndClear],
+    ['network', () => recordWith({}), refresh, {}, offline],
+    ['timeout', () => recordWith({}), refresh, {}, hangs],
+    ['http_status', () => recordWith({}), refresh, { status: 503, retryAfterMs: 60_000 }, unavailable],
+    ['malformed_response', () => recordWith({}), refresh, { status: 200 }, answersPlain(200, '<')],
+    ['decrypt_failed', () => recordWith({}), refresh, { status: 200 }, () => answersSealed({})({ n: 9 } as never)],
   ];
-  const CASES: Case[] = [
-    ['no_token', 'there is no set', () => ({}), getToken],
-    ['no_consent', 'consent is refused', () => ({ consent: () => false }), getToken],
-    ['opted_out', 'the user has opted out', () => recordWith({ set: undefined, optedOut: true }), getToken],
-    ['refresh_rejected', 'the set has ended', () => recordWith({ ended: true }), getToken],
-    ['timeout', '`provide` hangs', () => ({ provide: () => new Promise(() => {}) }), getToken],
-    [
-      'provide_failed',
-      'the server is busy',
-      () => ({ provide: busy }),
-      getToken,
-      { status: 503, retryAfterMs: 60_000 },
-    ],
-    ['invalid_token_set', '`provide` returns a string', () => ({ provide: (() => '{}') as never }), getToken],
-    ['storage_failed', 'a logout cannot be written', () => ({ store: cannotWrite() }), (session) => session.clear()],
-    [
-      'closed',
-      'the session is closed',
-      () => ({}),
-      (session) => {
-        session.close();
-        return session.clear();
-      },
-    ],
-    ['network', 'there is no network', () => recordWith({}), refresh, {}, offline],
-    ['timeout', 'the service hangs', () => recordWith({}), refresh, {}, hangs],
-    [
-      'http_status',
-      'the service is busy',
-      () => recordWith({}),
-      refresh,
-      { status: 503, retryAfterMs: 60_000 },
-      answersPlain(503, '', { 'retry-after': '60' }),
-    ],
-    [
-      'malformed_response',
-      'the answer is a page',
-      () => recordWith({}),
-      refresh,
-      { status: 200 },
-      answersPlain(200, '<'),
-    ],
-    [
-      'decrypt_failed',
-      'the answer has another key',
-      () => recordWith({}),
-      refresh,
-      { status: 200 },
-      () => answersSealed(success(2))({ n: 9 } as never),
-    ],
-  ];
-  test.each(CASES)('%s: %s', async (code, _, options, call, details = {}, service = hangs) => {
+  test.each(CASES)('%s', async (code, options, call, details = {}, service = hangs) => {
     fixture.serve(service);
     const { session } = fixture.open(options());
     await session.ready;

@@ -20,11 +20,11 @@ test('a refresh answer with the same tokens and later times is a success, also o
   expect(names(events)).toEqual(['token load']);
 });
 
-test('ten tabs whose set has ended make one call of provide', async () => {
-  fakeLocks();
+test.each([true, false])('ten tabs whose set has ended make one call of provide (Web Locks: %s)', async (hasLocks) => {
+  if (hasLocks) fakeLocks();
   const store = memoryStore({ ...recordOf(1), ended: true, set: { ...recordOf(1).set, expiresAt: START + 1 } });
   const provide = vi.fn(async () => success(9));
-  const name = 'ten-tabs-that-need-a-set';
+  const name = `ten-tabs-that-need-a-set-${hasLocks}`;
   vi.setSystemTime(START + 2);
   const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name, provide }));
   await until(() => tabs.every(({ session }) => session.advertisingToken === 'advertising-9'));

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { names, START, useFakeClock } from '../support/clock.ts';
-import { createFixture, recordOf, restoreGlobals, success, wireSet } from './fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -29,14 +29,10 @@ describe('the `tokens` option', () => {
     fixture.close();
   });
 
-  test.each<[string, unknown]>([
-    ['a string', 'text'],
-    ['a set with a field missing', { refresh_token: 'x' }],
-    ['a refusal', { status: 'client_error' }],
-  ])('causes one error and leaves the stored set alone if it is %s', async (_, tokens) => {
+  test('causes one error and leaves the stored set alone if it is no set', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session, events } = fixture.open({ store, tokens: tokens as never });
+    const { session, events } = fixture.open({ store, tokens: 'text' as never });
     await session.ready;
     await fixture.settle();
     expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
@@ -48,12 +44,8 @@ describe('the `tokens` option', () => {
 
 describe('setTokens()', () => {
   test.each<[string, unknown]>([
-    ['null', null],
     ['a string', 'text'],
     ['a refusal', { status: 'unauthorized' }],
-    ['a success without a body', { status: 'success' }],
-    ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
-    ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
   ])('of %s rejects with `invalid_token_set` and changes nothing but `state.lastError`', async (_, answer) => {
     const fixture = createFixture();
     const { session, store, events } = fixture.openStored();

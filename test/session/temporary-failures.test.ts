@@ -13,11 +13,7 @@ describe('a temporary failure', () => {
   const body = { status: 'expired_token' };
   test.each<[string, string, Service]>([
     ['no network', 'network', offline],
-    ['408', 'http_status 408', answersPlain(408)],
-    ['425', 'http_status 425', answersPlain(425)],
-    ['429', 'http_status 429', answersPlain(429)],
     ['500 with a refusal in its body', 'http_status 500', answersPlain(500, body)],
-    ['503', 'http_status 503', answersPlain(503)],
   ])(
     '%s: the set stays in force, one error is emitted, and retries continue until the service is back',
     async (_, code, service) => {

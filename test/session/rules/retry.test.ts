@@ -130,7 +130,7 @@ describe('the pause', () => {
 });
 
 /** The starts of 40 attempts in a row: `fruitless` bring sets that have expired, then all fail; from attempt `woken` on, every pause is shortened. */
-function startsOf(fruitless: number, woken: number): number[] {
+function startsOf(fruitless: number, woken: number, backOff = DEFAULTS): number[] {
   const starts: number[] = [];
   let now = DUE;
   let stored = record();
@@ -138,7 +138,7 @@ function startsOf(fruitless: number, woken: number): number[] {
     now = Math.max(now, earliestStart(REFRESH, stored.retry));
     starts.push(now);
     const sent = attemptClaimed(stored, REFRESH, leaseOf(now))(stored);
-    const pauseNow = drawPause(DEFAULTS);
+    const pauseNow = drawPause(backOff);
     const ended =
       n < fruitless
         ? refreshAnswered(sent, setOf(n, DUE - DAY), now, pauseNow, now)
@@ -160,6 +160,11 @@ test('with the shortest pauses, there are at most 15 attempts in any 30 minutes,
     }
   expect(most).toBeLessThanOrEqual(15);
   expect(most).toBeGreaterThan(12);
+});
+
+test('with a pause of days, a page that wakes up makes eight attempts in a row, and the next one a day later', () => {
+  const starts = startsOf(0, 0, { firstMs: 3 * DAY, maxMs: 3 * DAY });
+  expect(starts.slice(0, 9)).toEqual([...Array(8).fill(DUE), DUE + DAY]);
 });
 
 test.each<readonly [sentence: string, lease: Lease | undefined, now: number, hasLock: boolean, expected: boolean]>([
