@@ -1,8 +1,6 @@
 /**
- * One attempt to get a token, of either kind: it takes the lease, asks the service or `provide`, and applies the outcome. Each of the
- * two writes is one atomic update of the record.
- *
- * `rules/` decides when an attempt starts.
+ * One attempt to get a token, of either kind: it takes the lease, asks the service or `provide`, and applies the outcome, each
+ * time by one atomic update. `rules/` decides when.
  */
 
 import { ignoreFailure, TokenError } from '../token/errors.ts';
@@ -23,7 +21,6 @@ export const OTHER_TAB_MARGIN_MS = 2_000;
 
 const VOID: Outcome = { kind: 'void' };
 
-/** What an attempt works with. */
 export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' | 'isAway'> {
   readonly settings: Settings;
   readonly records: ShownRecord;
@@ -31,12 +28,7 @@ export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' 
   now(): number;
 }
 
-/**
- * Make an attempt.
- *
- * @param asked   the record at its start.
- * @param signal  aborts the attempt, which then does not count.
- */
+/** `asked`: the record at its start. Aborted, an attempt does not count. */
 export async function runAttempt(
   context: AttemptContext,
   plan: Plan,
@@ -84,7 +76,6 @@ async function ask(
   if (kind === 'refresh') return limited(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
   const given = await limited<unknown>(() => provide?.({ signal, reason: need }));
   explain?.provided(given);
-  // `provide` may have returned a `Response`.
   const { status, ok } = Object(given) as Response;
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.
   if (ok === false && status > 0) throw given;
@@ -93,8 +84,8 @@ async function ask(
 }
 
 /**
- * Firefox and Safari end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the service: the
- * attempt goes on until the page is gone, or, if it stays, until the time limit.
+ * Firefox and Safari end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the
+ * service: the attempt goes on until the page is gone or, if it stays, until the time limit.
  */
 async function unlessLeft<T>(work: () => T, signal: AbortSignal): Promise<Awaited<T>> {
   let isLeft = false;
@@ -119,8 +110,8 @@ interface ServerAnswer {
 }
 
 /**
- * Why an attempt failed. What `provide` threw may be the response itself, or contain it. Nothing but a TokenError is passed on: the
- * message of a parser, for example, may quote the rejected input.
+ * What `provide` threw may be the response itself, or contain it. Nothing but a TokenError is passed on: the message of a parser
+ * may quote the rejected input.
  */
 function errorOf({ kind }: Plan, thrown: unknown, baseUrl: string): TokenError {
   const isProvide = kind === 'provide';

@@ -12,11 +12,7 @@ import { optedOut, othersEnded, renderedWith, setByHost, signedIn } from './rule
 import { isSameSet } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
-/**
- * Record what the host supplies, for `user` or, by default, the user of the page.
- *
- * @param isRendered  it was rendered into the page.
- */
+/** For `user` or, by default, the user of the page. `isRendered`: it was rendered into the page. */
 export async function supply(core: Core, input: unknown, user = core.user, isRendered = false): Promise<void> {
   try {
     const answer = (explain?.parserOf(isRendered ? 'tokens' : 'setTokens') ?? parsePlainAnswer)(input);
@@ -87,11 +83,7 @@ export async function refreshNow(core: Core): Promise<void> {
     throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
 }
 
-/**
- * Wait until neither another tab nor this one makes an attempt.
- *
- * @returns whether another tab made one.
- */
+/** Wait until no tab makes an attempt. Returns whether another tab made one. */
 async function attemptsOver(core: Core): Promise<boolean> {
   const isHeld = decideNow(core).otherTabUntil > 0;
   const isOver = () => (!core.attempt && !decideNow(core).otherTabUntil) || !isActive(core) || undefined;
@@ -102,7 +94,6 @@ async function attemptsOver(core: Core): Promise<boolean> {
   return isHeld;
 }
 
-/** End the current set for all tabs, then call `provide`. */
 export async function signIn(core: Core, user: string | undefined): Promise<void> {
   core.user = user;
   // Without consent, only the erasure is stored; the user's label follows when consent is given.

@@ -1,8 +1,6 @@
 /**
- * The changes that the host makes: each shows at once and is written, if consent permits it.
- *
- * Erasing needs no consent: a logout and an opt-out are recorded at once, whatever the gate says. Everything else waits for consent,
- * and rejects if it is refused, or withdrawn meanwhile.
+ * The changes of the host: each shows at once and is written, if consent permits it. Erasing needs no consent: a logout and an
+ * opt-out are recorded whatever the gate says. Everything else waits for consent, and rejects if it is refused or withdrawn.
  */
 
 import { TokenError } from '../token/errors.ts';
@@ -12,11 +10,10 @@ import { disconnect, reconcile } from './reconcile.ts';
 import type { Change } from './rules/record.ts';
 
 /**
- * Change the record for the host; settles after the write.
+ * Settles after the write.
  *
- * @param isErasure  see {@link commitErasure}.
- * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next
- *   page may still find the previous user.
+ * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page
+ *   may still find the previous user.
  */
 export async function commit(core: Core, change: Change, isErasure = false): Promise<void> {
   const { records, consent } = core;
@@ -40,7 +37,6 @@ export async function commit(core: Core, change: Change, isErasure = false): Pro
   if (!isConfirmed) throw new TokenError('storage_failed', explain?.unconfirmed);
 }
 
-/** Change the record by an erasure, which needs no consent: a logout, an opt-out, a withdrawal of consent. */
 export function commitErasure(core: Core, change: Change): Promise<void> {
   return commit(core, change, true);
 }

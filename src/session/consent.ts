@@ -33,7 +33,7 @@ export function askConsent(core: Core): void {
   );
 }
 
-/** Consent is given, refused or withdrawn. A withdrawal resolves when the record is erased. */
+/** A withdrawal resolves when the record is erased. */
 async function setConsent(core: Core, isGranted: boolean): Promise<void> {
   const { consent: before, user, settings } = core;
   if (core.isClosed) return;

@@ -8,14 +8,10 @@ import { type Decision, decide, whyNoToken } from './rules/decide.ts';
 import type { Attempt, PageState } from './rules/page-state.ts';
 import type { SessionState } from './rules/state.ts';
 
-/** What only this page knows, and the handles that act on browser and network. */
 export interface Core extends PageState, AttemptContext {
   readonly events: ReturnType<typeof createEvents>;
-  /** Set the timer; see `createTimer`. */
   setTimer(instant: number): void;
-  /** Stop watching the lifecycle of the page. */
   unwatch(): void;
-  /** Log with the host's logger, if there is one. */
   log(what: unknown): void;
   /** What `state` returns; absent before the first decision. */
   state?: SessionState;
@@ -26,7 +22,6 @@ export interface Core extends PageState, AttemptContext {
   lastAttempt: Promise<TokenError | undefined>;
 }
 
-/** Decide for what the page sees now. */
 export function decideNow(core: Core, isExplicit?: boolean): Decision {
   return decide(core.records.view, core, core.now(), isExplicit);
 }
@@ -46,23 +41,17 @@ export function publish(core: Core): Decision {
   return decision;
 }
 
-/** Why there is no token now. */
 export function noToken(core: Core): TokenError {
   const decision = decideNow(core);
   const why = whyNoToken(decision, core);
   return typeof why === 'string' ? new TokenError(why, explain?.noToken(why, decision, core)) : why;
 }
 
-/**
- * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
- *
- * @param isEmitted  false to emit no event, because the first failure of this series was emitted.
- */
+/** `isEmitted`: false if the first failure of this series was emitted. */
 export function reportError(core: Core, error: TokenError, isEmitted = true): void {
   if (core.isClosed) return;
   core.lastError = error;
   core.log(error);
   if (isEmitted) core.events.emit('error', error);
-  // The development build warns about it.
   if (explain) core.events.emit('failure', error);
 }

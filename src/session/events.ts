@@ -9,7 +9,6 @@ export function createEvents() {
   return {
     /** Listen; returns the unsubscribe function. */
     on(event: string, listener: (payload: never) => unknown): () => void {
-      // A new entry each time, because the same function may listen more than once.
       const entry = [event, listener] as const;
       listeners.add(entry);
       return () => void listeners.delete(entry);

@@ -1,5 +1,5 @@
 /**
- * The settings of a session: its options with every default filled in. Every build checks `baseUrl`, functions and the label of a user;
+ * The options of a session with every default filled in. Every build checks `baseUrl`, functions and the label of a user;
  * `explain/` checks the rest.
  */
 
@@ -11,11 +11,7 @@ import type { SessionOptions, Settings } from './types.ts';
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
-/**
- * Check the options and fill in the defaults. No side effects.
- *
- * @throws {TypeError} for an invalid option; the message of the development build names it, what was expected and what was passed.
- */
+/** @throws {TypeError} the message of the development build names the option, what was expected and what was passed. */
 export function parseOptions(given: SessionOptions): Settings {
   explain?.options(given);
   const options = ownMembers<SessionOptions>(given);
@@ -58,17 +54,14 @@ export function hashUser(user: string, salt: string): string {
   return (hash >>> 0).toString(36);
 }
 
-/** Hash the label of a user, if there is one. Throws a TypeError for another value than a string. */
+/** @throws {TypeError} for a label that is no string, or an empty one. */
 export function userHashOf({ baseUrl, name }: Settings, label: unknown): string | undefined {
   if (label === undefined) return undefined;
   if (typeof label !== 'string' || !label) throw new TypeError(explain?.label(label) ?? 'user: expected string');
   return hashUser(label, `${baseUrl} ${name}`);
 }
 
-/**
- * Hash the user that the options of a call name. They are checked in every build: if a wrong argument were ignored, one user's set
- * would be stored as another's.
- */
+/** Checked in every build: if a wrong argument were ignored, one user's set would be stored as another's. */
 export function userOf(
   settings: Settings,
   given: { readonly user?: string | undefined } | undefined,

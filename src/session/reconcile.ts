@@ -1,15 +1,6 @@
 /**
- * The shell of a session: it holds what only this page knows, calls `decide`, and carries out the result.
- *
- *   setTokens, clear, the outcome of an attempt          timer, page shown, message of a tab, consent answered
- *                    |                                                      |
- *    change of the record: shown, one atomic write                     reconcile()
- *                    |                                                      |
- *                    +--------> decide(view, page, now) <-------------------+
- *                                         |
- *                start or abort an attempt, emit events, publish the state, set the timer
- *
- * `reconcile` may run at any time and any number of times. The decisions are in `rules/`.
+ * The shell of a session: it calls `decide` and carries out the result. `reconcile` may run at any time and any number of times;
+ * the decisions are in `rules/`.
  */
 
 import type { TokenError } from '../token/errors.ts';
@@ -28,11 +19,8 @@ const WAKE_SPREAD_MS = 2_000;
 const SHORT_ABSENCE_MS = 2_000;
 
 /**
- * Notice that the page has been hidden or shown: a webview may do either without an event. A page may also stay after `pagehide`, for
- * example for a download: it has stayed if it is visible at a later event, or calls the session a while later.
- *
- * @param isEvent  an event has shown that the page has stayed.
- * @returns        whether it is visible.
+ * A webview may hide or show a page without an event. A page may also stay after `pagehide`, for example for a download: it has
+ * stayed if it is visible at a later event, or calls the session a while later. Returns whether it is visible.
  */
 function noticeVisibility(core: Core, isEvent = false): boolean {
   const isVisible = isPageVisible();
@@ -41,16 +29,12 @@ function noticeVisibility(core: Core, isEvent = false): boolean {
   return isVisible;
 }
 
-/** Tell whether the page was hidden or left so long ago that it may have missed messages. */
+/** Whether it may have missed messages. */
 function wasAbsent({ hiddenAt, now }: Core): boolean {
   return hiddenAt > 0 && Math.abs(now() - hiddenAt) > SHORT_ABSENCE_MS;
 }
 
-/**
- * Call `decide` and carry out the result.
- *
- * @param isExplicit  the page calls `refresh()`.
- */
+/** `isExplicit`: the page calls `refresh()`. */
 export function reconcile(core: Core, isExplicit?: boolean): void {
   const { records, events } = core;
   const isVisible = noticeVisibility(core);
@@ -74,9 +58,7 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
   voided?.controller.abort();
 }
 
-/**
- * Bring up to date what a page sees that asks now. A timer may be late, throttled or off, so this also starts what is due.
- */
+/** For a page that asks now: a timer may be late, throttled or off, so this also starts what is due. */
 export function catchUp(core: Core): Decision {
   noticeVisibility(core);
   const decision = publish(core);
@@ -85,7 +67,6 @@ export function catchUp(core: Core): Decision {
   return decision;
 }
 
-/** Start an attempt. */
 function startAttempt(core: Core, plan: Plan): void {
   const controller = new AbortController();
   const { signal } = controller;
@@ -106,10 +87,7 @@ function startAttempt(core: Core, plan: Plan): void {
     });
 }
 
-/**
- * Note how an attempt of this page has ended; returns its error. Emit each refusal of the service, and the first of all other failures
- * in a series.
- */
+/** Returns the error of the attempt. Emitted are each refusal of the service, and the first of all other failures in a series. */
 function noteOutcome(core: Core, plan: Plan, outcome: Outcome): TokenError | undefined {
   const { kind } = outcome;
   if (kind === 'nobody') core.provideResult = kind;
@@ -121,7 +99,6 @@ function noteOutcome(core: Core, plan: Plan, outcome: Outcome): TokenError | und
   return error;
 }
 
-/** Read the stored record again, then reconcile. */
 export async function readAgain(core: Core): Promise<void> {
   if (!isActive(core)) return;
   await core.records.read();
@@ -134,7 +111,6 @@ export function check(core: Core): void {
   reconcile(core);
 }
 
-/** The page is shown, restored, thawed or online again: it tries again soon. */
 export function wake(core: Core): void {
   // The channel was closed when the page was left: connect again.
   if (core.isAway) core.tabs.notify();
@@ -148,11 +124,7 @@ export function wake(core: Core): void {
   void retrySoon(core, true);
 }
 
-/**
- * The page is shown, perhaps after an outage: read the stored record again, and try again soon.
- *
- * @param hasWoken  false: consent has just been given, usually on a new page; one that has a token then waits for its pause.
- */
+/** `hasWoken`: false if consent has just been given, usually on a new page; one that has a token then waits for its pause. */
 export async function retrySoon(core: Core, hasWoken: boolean): Promise<void> {
   await readAgain(core);
   // The page may have been rendered with a set, or for a user.
@@ -173,8 +145,8 @@ export function leave(core: Core): void {
 }
 
 /**
- * The page is away or closed: give up the attempt in progress, then release channel and connection. A logout that is being written,
- * and the end of the attempt, reach the other tabs first.
+ * Give up the attempt in progress, then release channel and connection. A logout that is being written, and the end of the
+ * attempt, reach the other tabs first.
  */
 export async function disconnect(core: Core): Promise<void> {
   const { records } = core;

@@ -1,8 +1,4 @@
-/**
- * `createSession`: builds a session, connects it to page, tabs and consent, and offers the public methods.
- *
- * `reconcile.ts` carries out decisions; `rules/` makes them.
- */
+/** Builds a session, connects it to page, tabs and consent, and offers the public methods. */
 
 import { ownMembers } from '../token/checks.ts';
 import { ignoreFailure, TokenError } from '../token/errors.ts';
@@ -85,7 +81,7 @@ export function createSession(options: SessionOptions): Session {
   return explain ? explain.session(session, core) : session;
 }
 
-/** Build the inside of a session. Its parts call one another only once all of them exist. */
+/** Its parts call one another only once all of them exist. */
 function createCore(options: SessionOptions): Core {
   const settings = parseOptions(options);
   const { baseUrl, name, logger, consent } = settings;

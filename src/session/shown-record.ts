@@ -1,11 +1,9 @@
 /**
- * The record that all tabs share, as this page shows it:
+ * The record that all tabs share, as this page shows it: the host's changes that are on their way to the store, applied in order
+ * to the record last seen there. So a change shows at once, and a late read cannot undo it.
  *
- *   shown = the host's changes that are on their way to the store, applied in order to the record last seen there
- *
- * So a change of the host shows at once, a late read cannot undo it, and when its write has ended, the store's result is what was last
- * seen. Operations on the store run one at a time, each with a time limit. A store that fails is replaced by memory for the life of
- * the page.
+ * Operations on the store run one at a time, each with a time limit. A store that fails is replaced by memory for the life of the
+ * page.
  */
 
 import { ignoreFailure } from '../token/errors.ts';
@@ -19,7 +17,6 @@ import { withTimeout } from './timeout.ts';
 /** Time limit of each operation, and of opening the store and the first read together, ms. */
 const STORE_MS = 1_500;
 
-/** What the record asks and tells the session. */
 export interface RecordOwner {
   /** Consent may have been withdrawn while a change waited for its turn. */
   mayWrite(isErasure?: boolean): boolean;
@@ -27,21 +24,18 @@ export interface RecordOwner {
   onSeen(before: SessionRecord, after: SessionRecord, cause: Cause, isFirst: boolean): void;
   /** Another tab has just written; see `createClock`. */
   follow(instant: number): void;
-  /** The store has failed. */
   onFailure(cause: unknown): void;
 }
 
 export type ShownRecord = ReturnType<typeof createShownRecord>;
 
-/** Limit the time of an operation on a store. */
 export function limited<T>(work: () => Promise<T>): Promise<T> {
   return withTimeout(STORE_MS, work, 'the store');
 }
 
 /**
- * Run operations on the store in order, each with a time limit. If it fails, the operation is repeated on memory.
- *
- * @param replacement  returns what that memory holds.
+ * Run operations in order, each with a time limit. If the store fails, the operation is repeated on memory that holds
+ * `replacement()`.
  */
 function createAccess(given: Store, replacement: () => unknown, onFailure: (cause: unknown) => void) {
   let store = given;
@@ -76,9 +70,8 @@ function createAccess(given: Store, replacement: () => unknown, onFailure: (caus
 }
 
 /**
- * Change the record in a store; erase it if the result is undefined. A store that ends without calling `change` has failed.
- *
- * @returns what was stored before and after: the same if nothing has changed.
+ * Erases the record if the result is undefined. A store that ends without calling `change` has failed. Returns what was stored
+ * before and after: the same object if nothing has changed.
  */
 async function updateIn<T extends SessionRecord | undefined>(
   place: Store,
@@ -97,10 +90,8 @@ async function updateIn<T extends SessionRecord | undefined>(
 }
 
 /**
- * Erase the set in a store that has failed, because the next page may find it: a store that this page cannot use, the next page may
- * use, for example after WebKit's network process has ended.
- *
- * @returns whether it is confirmed that the store holds no set.
+ * The next page may be able to use a store that this one cannot, for example after WebKit's network process has ended. Returns
+ * whether it is confirmed that the store holds no set.
  */
 async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
   let isOver = false;
@@ -126,7 +117,6 @@ function appliedInOrder(record: SessionRecord, changes: readonly Change[]): Sess
   return after;
 }
 
-/** Create the shown record of a session. */
 export function createShownRecord(baseUrl: string, given: Store, owner: RecordOwner) {
   const empty = emptyRecord(baseUrl);
   let lastSeen: SessionRecord | undefined;

@@ -4,19 +4,18 @@ import { MAX_TIMER_MS } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
 
 /**
- * In how many parts a limit is measured, each by a timer of its own. Time that passes while the page cannot run, because its main
- * thread is busy or the browser is stopped, counts as one part; what has arrived meanwhile gets its turn in the others.
+ * A limit is measured in parts, each by a timer of its own. Time that passes while the page cannot run, because its main thread
+ * is busy or the browser is stopped, counts as one part; what has arrived meanwhile gets its turn in the others.
  */
 const PARTS = 4;
 
 /**
- * Do `work` now, and wait for its result, at most `ms`.
+ * Do `work` now, and wait for its result.
  *
- * @param ms      time in which the page can run; capped at the maximum of a timer, 24 days.
- * @param work    may throw. It continues after the limit; its result is ignored then. Not done if the signal is aborted.
- * @param what    names the work in the error, for example `provide`.
+ * @param ms  time in which the page can run; at most 24 days, the maximum of a timer.
+ * @param work  may throw. It continues after the limit; its result is ignored then. Not done if the signal is aborted.
  * @param signal  ends the wait when it is aborted: the promise rejects, and the caller looks at the signal.
- * @throws {TokenError} `timeout` once `ms` have passed; otherwise whatever `work` throws or rejects with.
+ * @throws {TokenError} `timeout`; otherwise whatever `work` throws or rejects with.
  */
 export async function withTimeout<T>(
   ms: number,

@@ -1,8 +1,6 @@
 /**
- * Conversions between bytes and strings: base64 (RFC 4648, sections 4 and 5), hexadecimal, UTF-8, big-endian integers.
- *
- * This file does not know what the bytes mean. It runs wherever `atob` and `TextEncoder` exist: browsers, workers, Node, Bun,
- * Deno.
+ * Conversions between bytes and strings: base64 (RFC 4648, sections 4 and 5), hexadecimal, UTF-8, big-endian integers. Runs
+ * wherever `atob` and `TextEncoder` exist: browsers, workers, Node, Bun, Deno.
  */
 
 import { ownMembers } from './checks.ts';
@@ -10,21 +8,16 @@ import { ownMembers } from './checks.ts';
 /** Bytes over an ArrayBuffer, as Web Crypto requires; not over a SharedArrayBuffer. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Encode a string as UTF-8. */
 export function utf8(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
 
-/**
- * Decode UTF-8.
- *
- * @throws {TypeError} for bytes that are not UTF-8.
- */
+/** @throws {TypeError} for bytes that are not UTF-8. */
 export function fromUtf8(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', ownMembers({ fatal: true })).decode(bytes);
 }
 
-/** Encode as standard base64 with padding. */
+/** Standard base64 with padding. */
 export function toB64(bytes: Uint8Array): string {
   let binary = '';
   // In chunks: spreading a large array into one call overflows the stack.
@@ -32,11 +25,7 @@ export function toB64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/**
- * Decode standard base64. Like `atob`, it accepts white space and missing padding.
- *
- * @throws {DOMException} `InvalidCharacterError` for anything else.
- */
+/** Accepts white space and missing padding, like `atob`. Throws a DOMException, `InvalidCharacterError`, for anything else. */
 export function fromB64(text: string): Bytes {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
@@ -45,26 +34,21 @@ export function fromB64(text: string): Bytes {
   return bytes;
 }
 
-/**
- * Decode URL-safe base64, with or without padding.
- *
- * @throws {DOMException} `InvalidCharacterError` for anything else.
- */
+/** With or without padding. Throws as {@link fromB64}. */
 export function fromB64Url(text: string): Bytes {
   return fromB64(text.replaceAll('-', '+').replaceAll('_', '/'));
 }
 
-/** Encode as lowercase hexadecimal, two digits per byte. */
+/** Lowercase, two digits per byte. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Decode hexadecimal in either case. The caller has checked that the string contains only digits, and an even number of them. */
+/** In either case. The caller has checked that the string contains only digits, and an even number of them. */
 export function fromHex(text: string): Bytes {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** Join arrays into one, in order. */
 export function concat(...parts: Uint8Array[]): Bytes {
   const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;

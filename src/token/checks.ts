@@ -1,8 +1,6 @@
 /**
- * Checks of values from outside: options of a session, client or operator, and fields of a token set.
- *
- * A check returns a sentence that says what is wrong, and its caller chooses the error class. A sentence quotes a value only if
- * that value cannot be a token, key, secret or DII.
+ * Checks of values from outside: options, and fields of a token set. A check returns a sentence that says what is wrong, and its
+ * caller chooses the error class. A sentence quotes a value only if that value cannot be a token, key, secret or DII.
  */
 
 import { expectedGot, ignoreFailure } from './errors.ts';
@@ -16,10 +14,9 @@ export function throwIf(fault: string | false | undefined): void {
 }
 
 /**
- * Copy the own members of a value from outside; the copy has no others. A library on the page that parses a query into objects
- * may let a link set members of `Object.prototype`, which every object then inherits.
+ * Copy the own members of anything; the copy has no others. A library on the page that parses a query into objects may let a link
+ * set members of `Object.prototype`, which every object then inherits.
  *
- * @param given  anything; null and undefined have no members.
  * @example ownMembers(options).user // undefined, even if Object.prototype.user exists
  */
 export function ownMembers<T extends object>(given: T): T;
@@ -30,8 +27,8 @@ export function ownMembers(given: unknown): unknown {
 }
 
 /**
- * Hide the members that `fetch` would read from `Object.prototype`. The options keep that prototype, because a page's own `fetch` may
- * call its methods.
+ * Hides what `fetch` would read from `Object.prototype`. The options keep that prototype, because a page's own `fetch` may call
+ * its methods.
  */
 export function requestOptions(given: RequestInit): RequestInit {
   const options: Record<string, unknown> = { ...given };
@@ -39,13 +36,7 @@ export function requestOptions(given: RequestInit): RequestInit {
   return options;
 }
 
-/**
- * Name the type of a value.
- *
- * @returns `null`, `array`, `empty string`, for a promise what to do about it, or what `typeof` returns.
- * @example kindOf([]) // 'array'
- * @example kindOf(client.generate(dii)) // 'a Promise: await it'
- */
+/** `null`, `array`, `empty string`, for a promise what to do about it, or what `typeof` returns. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (value === '') return 'empty string';
@@ -54,12 +45,10 @@ export function kindOf(value: unknown): string {
 }
 
 /**
- * Check the type of a value.
+ * Undefined if the value fits, else a sentence.
  *
- * @param name  the option or field, for the sentence.
  * @param type  `string` (not empty), `number` (finite and above 0), `object` (no array, no promise, not null), or another result
  *   of `typeof`.
- * @returns     undefined if the value fits, else a sentence.
  * @example typeFault('tokens', 'object', null) // 'tokens: expected object, got null'
  */
 export function typeFault(name: string, type: string, value: unknown): string | undefined {
@@ -71,9 +60,8 @@ export function typeFault(name: string, type: string, value: unknown): string | 
 }
 
 /**
- * Check that a value is one of several strings.
+ * The sentence quotes a single word of letters, nothing else.
  *
- * @returns undefined if it is, else a sentence. The sentence quotes a single word of letters, nothing else.
  * @example choiceFault('refresh', ['auto', 'off'], 'never') // 'refresh: expected auto or off, got "never"'
  */
 export function choiceFault(name: string, choices: readonly string[], value: unknown): string | undefined {
@@ -85,12 +73,7 @@ function wordOf(text: string): string {
   return /^[a-z_-]{1,24}$/i.test(text) ? `"${text}"` : 'another string';
 }
 
-/**
- * Check that a value is a whole number from `least` to `most`.
- *
- * @returns undefined if it is, else a sentence.
- * @example integerFault('tries', 1, 100, 0) // 'tries: expected a whole number from 1 to 100, got 0'
- */
+/** @example integerFault('tries', 1, 100, 0) // 'tries: expected a whole number from 1 to 100, got 0' */
 export function integerFault(name: string, least: number, most: number, value: unknown): string | undefined {
   const isNumber = typeof value === 'number';
   if (isNumber && Number.isInteger(value) && value >= least && value <= most) return undefined;
@@ -98,12 +81,10 @@ export function integerFault(name: string, least: number, most: number, value: u
 }
 
 /**
- * Check that an object has no member besides the known ones: a misspelt option would otherwise be ignored.
+ * A misspelt option would otherwise be ignored. `path`: the prefix of the name in the sentence, for example `retry.`.
  *
- * @param path   the prefix of the name in the sentence: `''`, or for example `retry.`.
- * @param known  the permitted names.
- * @returns      undefined, or a sentence about the first unknown name.
- * @example nameFault('retry.', ['firstMs', 'maxMs'], { max: 1 }) // 'retry.max: expected one of firstMs, maxMs, got an unknown name'
+ * @example nameFault('retry.', ['firstMs', 'maxMs'], { max: 1 }) // 'retry.max: expected one of firstMs, maxMs, got an unknown
+ *   name'
  */
 export function nameFault(path: string, known: readonly string[], given: object): string | undefined {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
@@ -112,22 +93,18 @@ export function nameFault(path: string, known: readonly string[], given: object)
 }
 
 /**
- * Tell whether a hostname means this machine: `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`.
- *
- * @param hostname  as `URL.hostname` returns it: in lower case, an IPv4 address as four numbers, IPv6 in brackets.
- * @example isLoopback(new URL('http://127.1:8080').hostname) // true
+ * `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`. `hostname`: as `URL.hostname` returns it, in lower case, an IPv4 address
+ * as four numbers, IPv6 in brackets.
  */
 export function isLoopback(hostname: string): boolean {
   return /^(\[::1\]|(.+\.)?localhost|127(\.\d+){3})$/.test(hostname);
 }
 
 /**
- * Parse the address of an operator.
+ * Returns the address without a trailing slash; a path is kept.
  *
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
- * @returns the address without a trailing slash; a path is kept.
  * @throws {TypeError}; {@link addressFault} says what was passed.
- * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   const url = urlOf(value);
@@ -147,9 +124,8 @@ function isPermitted({ protocol, hostname }: URL, allowInsecure: unknown): boole
 }
 
 /**
- * Explain what is wrong with the address of an operator. No user, password, query, fragment or path is quoted.
+ * No user, password, query, fragment or path is quoted.
  *
- * @returns undefined if it is accepted.
  * @example addressFault('localhost:8080') // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
  */
 export function addressFault(value: unknown, allowInsecure?: unknown): string | undefined {
@@ -160,7 +136,7 @@ export function addressFault(value: unknown, allowInsecure?: unknown): string | 
   return got && expectedGot('baseUrl', expected, got);
 }
 
-/** Describe a mistake in an address. The most common ones are the URL of an endpoint, and a host without a scheme. */
+/** The most common ones are the URL of an endpoint, and a host without a scheme. */
 function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
   const [, version] = /(\/v[0-3])\/(?:token|identity|optout|key)\b/.exec(value) ?? [];
   if (version) return `the URL of an endpoint: leave out ${version} and what follows`;
@@ -173,9 +149,8 @@ function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boole
 }
 
 /**
- * Describe a host without a scheme, with or without a port. The URL parser reads `localhost:` as a scheme.
- *
- * Letters, dots and hyphens form a host name, and so do four numbers. Any other string with digits might be a key.
+ * The URL parser reads `localhost:` as a scheme. Letters, dots and hyphens form a host name, and so do four numbers. Any other
+ * string with digits might be a key.
  */
 function hostWithoutScheme(value: string): string | undefined {
   const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
@@ -190,11 +165,8 @@ function schemeOf({ protocol }: URL): string {
 }
 
 /**
- * Write control characters, bidirectional controls and invisible characters as `\u` and four hexadecimal digits, because they
- * hide or change text in a terminal and forge lines in a log. In JSON the escaped form means the same.
- *
- * @param kept  characters to leave as they are, for example `'\n\t'`.
- * @example escapeControls('\u202euser') // the 10 characters \u202euser
+ * As `\u` and four hexadecimal digits: control characters, bidirectional controls and invisible characters hide or change text in
+ * a terminal and forge lines in a log. In JSON the escaped form means the same. `kept`: for example `'\n\t'`.
  */
 export function escapeControls(text: string, kept = ''): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (found) =>

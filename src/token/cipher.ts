@@ -1,8 +1,6 @@
 /**
- * AES-256-GCM, with Web Crypto if it exists, otherwise with `@noble/ciphers`, which is loaded on demand. Plain-http pages and
+ * AES-256-GCM, with Web Crypto if it exists, otherwise with `@noble/ciphers`, which is loaded on demand: plain-http pages and
  * some webviews have no `crypto.subtle`.
- *
- * This file knows bytes and keys; `envelope.ts` knows what they contain.
  */
 
 import type { Bytes } from './bytes.ts';

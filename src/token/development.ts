@@ -1,6 +1,5 @@
 /**
- * Which build this is. The development build has full error messages and warns in the console; production messages contain only
- * code, request and status. `isDevelopment` is for `session/` and `page/` only: servers and the command line always have full
+ * Which build this is. `isDevelopment` is for `session/` and `page/` only: servers and the command line always have full
  * messages.
  */
 

@@ -1,8 +1,6 @@
 /**
- * Directly identifying information (DII): normalise, validate and hash email addresses and phone numbers.
- *
- * The client and the operator of this project share these rules, so that both compute the same identity from a DII. See
- * docs/protocol.md, "Normalisation". No page imports this file, because its hash library must not get into a page's bundle.
+ * Directly identifying information (DII): normalise, validate and hash email addresses and phone numbers, as docs/protocol.md,
+ * "Normalisation", says. No page imports this file: its hash library must not get into a page's bundle.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -1,8 +1,6 @@
 /**
- * The only error class of the project, its guard, and the format of messages about invalid input.
- *
- * A message says what failed, what was expected and what was received (a type, a length, a status). It never contains a token,
- * key, secret or DII.
+ * The error class of the project, and the format of messages about invalid input: what failed, what was expected and what was
+ * received (a type, a length, a status). Never a token, key, secret or DII.
  */
 
 /** What went wrong, for code to branch on. The message is for people. */
@@ -86,7 +84,7 @@ export function expectedGot(name: string, expected: string, got: unknown): strin
   return `${name}: expected ${expected}, got ${got}`;
 }
 
-/** Do `work` now. If it throws, return undefined; if it returns a promise, ignore its rejection. */
+/** Returns undefined if `work` throws; if it returns a promise, its rejection is ignored. */
 export function ignoreFailure<T>(work: () => T): T | undefined {
   try {
     const result = work();

@@ -2,7 +2,6 @@
  * Loads `noble-gcm.ts`. The script-tag builds replace this module through an alias in `vite.config.ts`, so it does nothing else.
  */
 
-/** Load AES-GCM in JavaScript, for pages without Web Crypto. */
 export function loadNoble() {
   return import('./noble-gcm.ts');
 }

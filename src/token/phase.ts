@@ -1,8 +1,4 @@
-/**
- * The meaning of a set at an instant: its phase, the token that may be returned, and when either changes next.
- *
- * Pure: the caller supplies the record and the instant (epoch ms by the clock of the service).
- */
+/** The meaning of a set at an instant (epoch ms by the clock of the service). */
 
 import type { TokenSet } from './token-set.ts';
 

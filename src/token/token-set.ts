@@ -1,8 +1,6 @@
 /**
- * The token set: its type, and its parser. Whatever a page, a server or a store supplies passes through here first.
- *
- * In `token/` and `session/`, only this file knows the snake_case names of a token set. It has no clock: `phase.ts` says what
- * a set means at an instant. See docs/protocol.md, "Endpoints".
+ * The token set and its parser: whatever a page, a server or a store supplies passes through here first. In `token/` and
+ * `session/`, only this file knows the snake_case names.
  */
 
 import { choiceFault, ownMembers, typeFault } from './checks.ts';
@@ -56,7 +54,6 @@ export type TokenAnswer =
 
 const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 
-/** The pattern of a string; undefined for an instant. */
 type FieldRule = RegExp | undefined;
 
 /** The rule of each field. No instant is before the one above it. */
@@ -69,7 +66,6 @@ const RULES: Readonly<Record<keyof TokenSet, FieldRule>> = {
   endsAt: undefined,
 };
 
-/** The name that each field has in an input. */
 type Names = Readonly<Record<keyof TokenSet, string>>;
 
 const WIRE_NAMES: Names = {
@@ -85,19 +81,16 @@ const WIRE_NAMES: Names = {
 const EARLIEST = 1e11;
 const LATEST = 1e15;
 
-/** Describes a field that does not satisfy its rule. */
 type FaultOf = (name: string, rule: FieldRule, value: unknown, earliest: number) => string;
 
-/** Tell whether a value satisfies the rule of its field; `earliest` applies to an instant. */
+/** `earliest` applies to an instant. */
 function isValid(rule: FieldRule, value: unknown, earliest: number): boolean {
   if (rule) return typeof value === 'string' && rule.test(value);
   return typeof value === 'number' && value >= earliest && value <= LATEST;
 }
 
 /**
- * Read a token set.
- *
- * @param names    the names of the fields in the input. Default: those of {@link TokenSet}, as in a stored record.
+ * @param names  of the fields in the input. Default: those of {@link TokenSet}, as in a stored record.
  * @param faultOf  describes an invalid field; a production page omits it.
  * @throws {TokenError} `invalid_token_set`.
  */

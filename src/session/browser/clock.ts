@@ -4,10 +4,10 @@
 const MAX_SLEEP_MS = 60_000;
 
 /**
- * Create the clock of a page, in epoch ms: the greater of the wall clock and the page's monotonic clock, so time never runs backwards.
- * The monotonic clock may stop while the device sleeps, so a forward jump of the wall clock is accepted.
+ * In epoch ms: the greater of the wall clock and the page's monotonic clock, so time never runs backwards. The monotonic clock
+ * may stop while the device sleeps, so a forward jump of the wall clock is accepted.
  *
- * @param given  a clock supplied by the host, used instead as long as it returns a number.
+ * @param given  a clock of the host, used instead as long as it returns a number.
  */
 export function createClock(given?: () => number) {
   /** The largest lead of the wall clock over the monotonic clock so far. */
@@ -37,11 +37,8 @@ export function createClock(given?: () => number) {
 }
 
 /**
- * Create a timer.
- *
- * @param now  local clock, epoch ms.
- * @param onTimer  the timer has reached its instant, or a minute has passed.
- * @returns sets the timer to an instant (local epoch ms), replacing the previous one; `Infinity` means no timer.
+ * Returns a function that sets the timer to an instant (local epoch ms), replacing the previous one; `Infinity` means no timer.
+ * `onTimer`: the instant has come, or a minute has passed.
  */
 export function createTimer(now: () => number, onTimer: () => void): (instant: number) => void {
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,21 +1,18 @@
-/** The lifecycle of the page: shown, hidden, frozen, cached, back online. This file does not decide what happens then. */
+/** The lifecycle of the page: shown, hidden, frozen, cached, back online. */
 
 /**
- * Read a document property through the accessor of its prototype: an element with `name="visibilityState"` hides
- * `document.visibilityState`, and user content can contain such elements. A script of the page may have replaced `Document`.
- *
- * @returns undefined if there is no document (workers, Node).
+ * Read through the accessor of the prototype: an element with `name="visibilityState"` hides `document.visibilityState`, and user
+ * content can contain one. A script may have replaced `Document`. Undefined without a document (workers, Node).
  */
 export function readDocument(name: 'baseURI' | 'currentScript' | 'visibilityState'): unknown {
   return globalThis.document && Reflect.get(Object.getPrototypeOf(document), name, document);
 }
 
-/** Tell whether the page is visible; true if there is no document (workers, Node). */
+/** True without a document (workers, Node). */
 export function isPageVisible(): boolean {
   return readDocument('visibilityState') !== 'hidden';
 }
 
-/** Callbacks of {@link watchLifecycle}. */
 export interface LifecycleCallbacks {
   /** The page was hidden or focused, for example. */
   onCheck(): void;
@@ -25,7 +22,7 @@ export interface LifecycleCallbacks {
   onLeave(): void;
 }
 
-/** Watch the lifecycle of the page; returns a function that stops watching. */
+/** Returns a function that stops watching. */
 export function watchLifecycle({ onCheck, onWake, onLeave }: LifecycleCallbacks): () => void {
   const onShown = () => (isPageVisible() ? onWake() : onCheck());
   const listeners: Readonly<Record<string, (event: Event) => void>> = {

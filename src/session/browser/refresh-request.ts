@@ -1,7 +1,4 @@
-/**
- * One refresh: POST the refresh token, open the answer with the key of the set that was sent, parse it. This file does not store,
- * emit or repeat anything.
- */
+/** One refresh: POST the refresh token, open the answer with the key of the set that was sent, parse it. */
 
 import { fromB64, fromUtf8 } from '../../token/bytes.ts';
 import { ownMembers, requestOptions } from '../../token/checks.ts';
@@ -18,9 +15,8 @@ const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
 const MAX_LENGTH = 65_536;
 
 /**
- * Read `Retry-After`, in ms. Only seconds count: a date would have to be compared with a clock that may be wrong.
- *
- * @param headers  may be of another type, because `provide` may have thrown them.
+ * In ms. Only seconds count: a date would have to be compared with a clock that may be wrong. `headers` may be of another type,
+ * because `provide` may have thrown them.
  */
 export function retryAfterOf(headers: Partial<Pick<Headers, 'get'>> | undefined): number | undefined {
   const ms = Number(headers?.get?.('retry-after')) * 1000;
@@ -28,15 +24,11 @@ export function retryAfterOf(headers: Partial<Pick<Headers, 'get'>> | undefined)
 }
 
 /**
- * Refresh a set: `POST {baseUrl}/v2/token/refresh`.
+ * `POST {baseUrl}/v2/token/refresh`: docs/protocol.md, "Refresh". The caller enforces the time limit.
  *
- * @param baseUrl  the operator, without a trailing slash.
- * @param fetch    the host's `fetch`; default: the global one, looked up at each call.
- * @param set      the set to send; its key opens the answer.
- * @param signal   aborts the request. The caller enforces the time limit.
+ * @param fetch  default: the global one, looked up at each call.
  * @throws {TokenError} `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open under the key or does not
  *   parse. Anything else means that there was no answer.
- * @see docs/protocol.md, "Refresh"
  */
 export async function refreshSet(
   baseUrl: string,
@@ -66,11 +58,7 @@ export async function refreshSet(
   return { kind: 'answered', answer: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
-/**
- * Read a body, of which no more than {@link MAX_LENGTH} is of use. The end of the attempt ends the request.
- *
- * @param response  of a page's own `fetch`, it may have no stream.
- */
+/** A response of a page's own `fetch` may have no stream. The end of the attempt ends the request. */
 async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader?.();
   if (!reader) return response.text();
@@ -83,7 +71,7 @@ async function readText(response: Response): Promise<string> {
   }
 }
 
-/** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */
+/** No error quotes the decrypted text. */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   let code: ErrorCode = 'malformed_response';
   try {

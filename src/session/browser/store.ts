@@ -1,8 +1,6 @@
 /**
- * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page.
- *
- * A store holds one value, reads it and changes it atomically. It does not know what the value means. `shown-record.ts` enforces
- * the time limits.
+ * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page. A store holds one value, reads it and
+ * changes it atomically; `shown-record.ts` enforces the time limits.
  */
 
 import { promisifyRequest } from 'idb-keyval';
@@ -33,8 +31,8 @@ export interface Store {
 const NAME = 'session';
 
 /**
- * Open the database `name`. One that exists without the object store was created by another script, or emptied in developer tools: it
- * is deleted and opened again, once.
+ * A database without the object store was created by another script, or emptied in developer tools: it is deleted and opened
+ * again, once.
  */
 async function openDatabase(name: string, mayRepair = true): Promise<IDBDatabase> {
   const request = indexedDB.open(name);
@@ -79,9 +77,7 @@ export function indexedDbStore(name: string): Store {
     return opening;
   };
 
-  /**
-   * Run a transaction; if the connection was lost, repeat it on a new one. A late transaction does not reconnect after `close()`.
-   */
+  /** If the connection was lost, repeat it on a new one. A late transaction does not reconnect after `close()`. */
   const transact = async <T>(
     mode: IDBTransactionMode,
     work: (values: IDBObjectStore) => Promise<T>,
@@ -107,8 +103,8 @@ export function indexedDbStore(name: string): Store {
 }
 
 /**
- * Change the value in a transaction. The write is issued inside the request's own callback: a page's own `Promise` may call back so
- * late that the transaction has ended.
+ * The write is issued inside the request's own callback: a page's own `Promise` may call back so late that the transaction has
+ * ended.
  */
 function updateValue(values: IDBObjectStore, change: (stored: unknown) => unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,7 @@
 /**
- * The tabs of one browser profile: all are notified when the stored record has changed, or when a tab has ended an attempt.
- *
- * A message says only that the record is to be read again, and whether an attempt is over; the record itself stays in the store. Channel and Web Lock are both
- * optional: without a channel, tabs find changes when they read the store; without a lock, a lease ends by its time.
+ * The tabs of one browser profile. A message says only that the record is to be read again, and whether an attempt is over.
+ * Channel and Web Lock are both optional: without a channel, tabs find changes when they read the store; without a lock, a lease
+ * ends by its time.
  */
 
 import { ownMembers } from '../../token/checks.ts';
@@ -12,16 +11,12 @@ import { withTimeout } from '../timeout.ts';
 /** A browser that does not grant or refuse a lock in time has no usable lock, ms. */
 const LOCK_MS = 2_000;
 
-/**
- * Connect the tabs that share `name`.
- *
- * @param onMessage  another tab asks to read the record again. `isOver`: it has ended an attempt.
- */
+/** `onMessage`: read the record again; `isOver`: another tab has ended an attempt. */
 export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
   let channel: BroadcastChannel | undefined;
 
   return {
-    /** Notify the other tabs; connects first. */
+    /** Connects first. */
     notify: (isOver?: boolean): void =>
       ignoreFailure(() => {
         if (!channel) {
@@ -39,11 +34,10 @@ export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
     },
 
     /**
-     * Take the Web Lock if it is free. The lock decides nothing: it only proves that the tab of a lease is gone, or has given its
-     * attempt up.
+     * Take the Web Lock if it is free; returns whether this tab has it now. It decides nothing: it only proves that the tab of a
+     * lease is gone, or has given its attempt up.
      *
-     * @param signal  releases the lock at once when it is aborted: a page that holds one is kept out of the back/forward cache.
-     * @returns whether this tab has the lock now.
+     * @param signal  releases the lock at once: a page that holds one is kept out of the back/forward cache.
      */
     takeLock(signal: AbortSignal): Promise<boolean> {
       const answered = () =>

@@ -3,7 +3,6 @@
 import { expectedGot, ignoreFailure, TokenError } from '../../token/errors.ts';
 import { type Answer, parseAnswer } from '../../token/token-set.ts';
 
-/** Return the parser for one of the ways to supply a set; its errors name that way. */
 export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unknown) => Answer {
   return (input) => {
     if (way === 'provide' && input === undefined)

@@ -1,4 +1,4 @@
-/** Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed. */
+/** Checks the arguments of a session's methods. */
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
@@ -29,11 +29,7 @@ type OptionsOf<M extends keyof Session, N extends number = 0> = Session[M] exten
   ? Record<keyof NonNullable<Given[N]>, 1>
   : never;
 
-/**
- * Check the options of a method; null and undefined mean no options.
- *
- * @throws {TypeError} if they are not an object, or contain an unknown name.
- */
+/** Null and undefined mean no options. */
 function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
   if (given === undefined || given === null) return;
   const path = `${method}: options`;
@@ -42,9 +38,7 @@ function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
   throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, Object.keys(CALLS[method]), given));
 }
 
-/**
- * Make the methods of a session check their arguments, and warn about its failures and if it waits. Returns the same session.
- */
+/** Returns the same session, whose methods check their arguments, and which warns about its failures and if it waits. */
 export function checkArguments(session: Session, core: Inside): Session {
   const stopWatching = watchWaiting(session, core);
   const failures = watchFailures();
@@ -90,14 +84,13 @@ export function checkArguments(session: Session, core: Inside): Session {
   return Object.assign(session, checked);
 }
 
-/** Check the name of an event. */
 function eventFault(event: unknown): string | undefined {
   const fault = choiceFault('on: event', EVENTS, event);
   const near = fault && typeof event === 'string' ? nearest(event, EVENTS) : undefined;
   return near ? `${fault}; did you mean '${near}'?` : fault;
 }
 
-/** Check a time limit. 0 returns only the current token; `Infinity` is reduced to the longest timer. */
+/** 0 returns only the current token; `Infinity` is reduced to the longest timer. */
 function timeoutFault(given: unknown): string | undefined {
   if (given === undefined || (typeof given === 'number' && given >= 0)) return undefined;
   return expectedGot(

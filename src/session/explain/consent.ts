@@ -1,37 +1,20 @@
-/**
- * Explains what is wrong with the answer of a consent gate; it decides nothing: anything other than
- * `true` means that there is no consent.
- */
+/** What is wrong with the answer of a consent gate: anything other than `true` means that there is no consent. */
 
 import { kindOf } from '../../token/checks.ts';
 import { expectedGot, ignoreFailure } from '../../token/errors.ts';
 import { classOf } from './provide.ts';
 import { noteThrown } from './warnings.ts';
 
-/**
- * Describe what a gate threw or rejected with, by its class only: anything else in it may be personal data.
- *
- * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; this counts as a refusal'
- */
+/** By its class only: anything else in it may be personal data. */
 export function failureFault(thrown: unknown): string {
   const name = ignoreFailure(() => classOf(thrown)) ?? 'object';
   return noteThrown(`consent: the gate failed with ${name}; this counts as a refusal`, thrown);
 }
 
-/**
- * Describe what a gate passed to `onChange` instead of a boolean.
- *
- * @example changeFault('yes') // 'consent: onChange: expected boolean, got string; this counts as a refusal'
- */
 export function changeFault(answer: unknown): string {
   return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; this counts as a refusal`);
 }
 
-/**
- * Describe what a gate returned, or resolved with, instead of a boolean.
- *
- * @example answerFault('yes') // 'consent: expected boolean or a promise of one, got string; this counts as a refusal'
- */
 export function answerFault(answer: unknown): string {
   return expectedGot('consent', 'boolean or a promise of one', nameAnswer(answer));
 }

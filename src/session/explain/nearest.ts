@@ -1,7 +1,7 @@
 /** Finds the name that a misspelt one stands for. */
 
 /**
- * Find the known name that is nearly the same: it differs in a few letters, in capitals or punctuation, or is a part of the other.
+ * It differs in a few letters, in capitals or punctuation, or is a part of the other.
  *
  * @example nearest('optOut', ['token', 'optout']) // 'optout'
  */
@@ -9,19 +9,18 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return known.find((one) => lettersOf(one) === lettersOf(name)) ?? known.find((one) => isNear(name, one));
 }
 
-/** Reduce a name to its letters and digits, in lower case. */
 export function lettersOf(name: string): string {
   return name.replace(/\W|_/g, '').toLowerCase();
 }
 
-/** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or a longer form of it. */
+/** Nearly the same, a part of it such as `url`, or a longer form of it. */
 function isNear(name: string, known: string): boolean {
   const [one, other] = [lettersOf(name), lettersOf(known)];
   if (one.length > 2 && (other.startsWith(one) || other.endsWith(one))) return true;
   return one.startsWith(other) || distance(one, other) <= Math.max(1, Math.floor(other.length / 3));
 }
 
-/** Count the letters to insert, delete or replace to turn one word into the other (Levenshtein). */
+/** Levenshtein. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [i, letter] of [...one].entries()) {

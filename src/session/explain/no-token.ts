@@ -7,7 +7,6 @@ import type { PageState } from '../rules/page-state.ts';
 /** The latest instant that `Date` can represent. */
 const MAX_DATE = 8.64e15;
 
-/** Say why there is no token. `code`: of the error. */
 export function noTokenReason(code: ErrorCode, decision: Decision, page: PageState): string {
   if (code === 'closed') return 'The session was closed.';
   if (code === 'no_consent') return consentReason(page);
@@ -41,7 +40,6 @@ function missingReason({ record, at, state: { next } }: Decision, page: PageStat
   return `${what}; the next attempt follows${when} (${reason}).`;
 }
 
-/** Add to a timeout of `getToken` the reason why there was no token. Other errors are returned as they are. */
 export function timedOut(error: TokenError, { lastError }: PageState, reason: TokenError): TokenError {
   // The last failure may also be a time-out, of `provide`.
   if (error.code !== 'timeout' || error === lastError) return error;

@@ -32,7 +32,6 @@ const REFRESH = { auto: 1, off: 1 } satisfies Record<NonNullable<SessionOptions[
 const STORE = ['read', 'update'] satisfies (keyof Store)[];
 const LOGGER = { debug: 1 } satisfies Record<keyof NonNullable<SessionOptions['logger']>, 1>;
 
-/** Check the names of all members, and the types of those that are present. */
 function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
   throwIf(nameFault(path, Object.keys(types), given));
   for (const [name, type] of Object.entries(types)) {
@@ -42,7 +41,6 @@ function checkMembers(path: string, types: Readonly<Record<string, string>>, giv
   }
 }
 
-/** Check an optional object of methods. */
 function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {
   if (value === undefined) return;
   for (const method of methods)

@@ -1,18 +1,9 @@
-/**
- * Why `provide` failed: what it threw, or the status that its server returned.
- *
- * Messages contain only class and status: anything else in an error may be personal data.
- */
+/** Why `provide` failed. Messages contain only class and status: anything else in an error may be personal data. */
 
 import { TokenError } from '../../token/errors.ts';
 import { noteThrown } from './warnings.ts';
 
-/**
- * Describe what `provide` threw or rejected with, or the error status of the response that it returned.
- *
- * @param status  the HTTP status in it, if there is one.
- * @example provideFault(new SyntaxError(), undefined) // 'provide rejected with SyntaxError; the response may not be JSON: ...'
- */
+/** `status`: the HTTP status in what `provide` threw, if there is one. */
 export function provideFault(thrown: unknown, status: number | undefined): string {
   if (returned.has(thrown as Response)) return answeredFault(requestOf(thrown as Response), status as number);
   const name = classOf(thrown);
@@ -24,21 +15,12 @@ export function provideFault(thrown: unknown, status: number | undefined): strin
   return isOfPage ? noteThrown(`${what}; see the console`, thrown) : what + remedyFor(status ?? name);
 }
 
-/**
- * Describe an error status of the publisher's server.
- *
- * @param request  what was asked: a method and a path without its query, as far as they are known.
- * @example answeredFault('POST /token', 404) // 'provide: POST /token answered 404; the server has no route there'
- */
+/** `request`: a method and a path without its query, as far as they are known. */
 function answeredFault(request: string, status: number): string {
   return `provide: ${request} answered ${status}${remedyFor(status)}`;
 }
 
-/**
- * Describe a missing answer of the publisher's server, after `fetch` rejected with a TypeError.
- *
- * @param request  as for {@link answeredFault}.
- */
+/** After `fetch` rejected with a TypeError. */
 function unansweredFault(request: string): TokenError {
   return new TokenError(
     'provide_failed',
@@ -46,12 +28,7 @@ function unansweredFault(request: string): TokenError {
   );
 }
 
-/**
- * Describe an HTML page that arrived instead of JSON, usually a login page after a redirect.
- *
- * @param request  as for {@link answeredFault}.
- * @returns undefined for any other response.
- */
+/** Usually a login page after a redirect. Undefined for any other response. */
 function htmlFault(request: string, response: Response): TokenError | undefined {
   const { headers, status, redirected } = response;
   if (!headers?.get?.('content-type')?.includes('html')) return undefined;
@@ -67,8 +44,8 @@ function htmlFault(request: string, response: Response): TokenError | undefined 
 }
 
 /**
- * Tell whether a bug threw this value. The message decides, because `fetch` also throws a TypeError when the network fails.
- * Chromium, Firefox and Safari word these messages differently.
+ * Whether a bug threw this. The message decides, because `fetch` also throws a TypeError when the network fails. Chromium,
+ * Firefox and Safari word these messages differently.
  */
 export function isCodeFault(thrown: unknown): boolean {
   const { name, message } = Object(thrown) as Error;
@@ -79,7 +56,6 @@ export function isCodeFault(thrown: unknown): boolean {
 const CODE_MESSAGE =
   /is not (a function|a constructor|an object|iterable|callable)|is (undefined|null)\b|of (undefined|null)\b|illegal invocation|can(not|'t) (read|set|access|convert|destructure)|parse url|invalid url/i;
 
-/** Requests of the script tag, by their responses. */
 const requests = new WeakMap<Response, string>();
 
 /** Note the request of the script tag's `data-provide`, and reject with what is wrong with its response. */
@@ -94,7 +70,6 @@ export async function provideRequest(url: string, asked: Promise<Response>): Pro
   return response;
 }
 
-/** What `provide` has returned, instead of throwing it. */
 const returned = new WeakSet<object>();
 
 /** Reject an HTML page, such as a login page, that `provide` returned. */

@@ -9,40 +9,28 @@ function missingAnswer(baseUrl: string): string {
   return `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
 }
 
-/** Reject what the page's own `fetch` resolved with, if it is not a Response. */
+/** If the page's own `fetch` has resolved with something else than a Response. */
 export function checkResponse(baseUrl: string, response: unknown): void {
   const fault = responseTypeFault(response);
   if (fault) throw new TokenError('network', missingAnswer(baseUrl) + fault);
 }
 
-/**
- * State that there was no answer, and the likely reason.
- *
- * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
- */
+/** `thrown`: what `fetch` rejected with. If the page's own code is at fault, the console shows it. */
 export function noAnswerReason(baseUrl: string, thrown: unknown): string {
   const what = missingAnswer(baseUrl);
   const own = ignoreFailure(() => ownFault(thrown));
   return own ? noteThrown(`${what}; ${own}: see the console`, thrown) : what + networkReason(baseUrl);
 }
 
-/** State an error status of the operator, and what to do about it. */
 export function statusFault(status: number, baseUrl: string): string {
   return `refresh: POST /v2/token/refresh answered ${status}${statusRemedy(status, baseUrl)}`;
 }
 
-/** State why a response was not decrypted. */
 export function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
   if (code === 'decrypt_failed') return 'refresh: the answer does not open under the key of the set sent';
   return `refresh: the answer is not a sealed token set or opt-out${unsealedReason(text, baseUrl)}`;
 }
 
-/**
- * State the likely reason why there was no answer.
- *
- * @example networkReason('https://operator.example')
- * // "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console"
- */
 function networkReason(baseUrl: string): string {
   const { origin } = new URL(baseUrl);
   const page = globalThis.location;
@@ -65,14 +53,13 @@ function ownFault(thrown: unknown): string | undefined {
   return `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is not a network failure`;
 }
 
-/** Describe what the page's own `fetch` resolved with, if it is not a Response. */
 function responseTypeFault(response: unknown): string | undefined {
   const { headers, text } = Object(response) as Partial<Response>;
   if (typeof headers?.get === 'function' && typeof text === 'function') return undefined;
   return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
 }
 
-/** What to do about an error status of the operator; empty if the session's next attempt is the only remedy. */
+/** Empty if the session's next attempt is the only remedy. */
 function statusRemedy(status: number, baseUrl: string): string {
   if (status === 404 || status === 405 || status === 410)
     return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
@@ -80,7 +67,6 @@ function statusRemedy(status: number, baseUrl: string): string {
   return '';
 }
 
-/** What was received instead of an encrypted response, if it can be recognised. */
 function unsealedReason(text: string, baseUrl: string): string {
   const start = text.trimStart()[0];
   if (start === '<')

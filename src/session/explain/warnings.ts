@@ -10,26 +10,20 @@ const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 /** Names of the sessions that are open on this page. Kept on `globalThis`, because a page may load the package twice. */
 const NAMES = Symbol.for('tessera-id names');
 
-/**
- * Warn in the console.
- *
- * @param code    of the error, which docs/errors.md explains.
- * @param thrown  what the page's code threw. Only the console shows it: no error contains it.
- */
+/** `code`: of the error, which docs/errors.md explains. `thrown`: what the page's code threw; only the console shows it. */
 export function warn(text: string, code?: string, ...thrown: unknown[]): void {
   console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`, ...thrown);
 }
 
-/** What the page's code threw, by the message of the error that describes it. */
 const thrownBy = new Map<string, readonly [thrown: unknown]>();
 
-/** Note what the page's code threw, which only the console shows: no error contains it. Returns the message of the error. */
+/** Only the console shows what the page's code threw: no error contains it. Returns the message of the error. */
 export function noteThrown(message: string, thrown: unknown): string {
   thrownBy.set(message, [thrown]);
   return message;
 }
 
-/** Warn about the failures of a session: each message once; if the page listens to `error`, only the first, and exceptions. */
+/** Warns of each message once; if the page listens to `error`, only of the first, and of exceptions. */
 export function watchFailures() {
   const said = new Set<string>();
   const failures = {
@@ -91,16 +85,13 @@ export function watchWaiting(session: Session, core: Inside): () => void {
   };
 }
 
-/** Warn about the label of a user that names a person. */
 export function checkLabel(label: unknown): void {
   if (typeof label === 'string' && label.includes('@'))
     warn('user: expected an opaque label, for example an account ID, got an address');
 }
 
-/** Origins that the page's Content-Security-Policy has blocked. */
 const blocked = new Set<string>();
 
-/** Tell whether the page's Content-Security-Policy has blocked a request to the origin of `baseUrl`. */
 export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }

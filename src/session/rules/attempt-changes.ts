@@ -1,7 +1,6 @@
 /**
- * The changes that an attempt makes: it takes the lease, and ends with an outcome.
- *
- * Random numbers are drawn before a change, so every change is pure.
+ * The changes that an attempt makes: it takes the lease, and ends with an outcome. Random numbers are drawn before, so every
+ * change is pure.
  */
 
 import { ownMembers } from '../../token/checks.ts';
@@ -44,7 +43,6 @@ const MANY = 99;
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
 const DUE_ON_ARRIVAL_MS = 60_000;
 
-/** How an attempt has ended. */
 export type Outcome =
   /** The service or `provide` has answered. */
   | Answered
@@ -63,8 +61,8 @@ interface Answered {
 }
 
 /**
- * A tab takes the lease for an attempt with the set of `asked`. Nothing changes if another tab has the lease, if the set has changed or
- * ended, or if it is too early to send it again.
+ * Nothing changes if another tab has the lease, if the set has changed or ended, or if it is too early to send it again. `asked`:
+ * the record at the start.
  */
 export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): Change {
   return (record) => {
@@ -76,8 +74,7 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): 
 }
 
 /**
- * The attempt that took the lease of `sent` has ended at `now`. Its outcome counts only if generation and tokens are still those that
- * were sent.
+ * An outcome counts only if generation and tokens are still those that were sent.
  *
  * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
  */
@@ -105,8 +102,8 @@ const withoutRetry: Change = (record) => (record.retry ? { ...record, retry: und
 const withoutLease: Change = (record) => ({ ...record, lease: undefined });
 
 /**
- * Count an attempt that has ended at `now` without a valid set. One whose tab was left or closed before the answer is not counted: that
- * is not a failure of the service.
+ * For an attempt that has brought no valid set. One whose tab was left or closed before the answer is not counted: that is not a
+ * failure of the service.
  */
 function counted(record: SessionRecord, pause: Pause, now: number): RetryState {
   const { attempts = 0, refusals = 0, soonestAt = 0 } = ownMembers(currentRetry(record, now));
@@ -165,11 +162,9 @@ function answered(
 }
 
 /**
- * The record with a set that the service has just sent. It derives the clock offset, and postpones `refreshAt` if the set would be
- * due at once.
- *
- * The service read its clock between request (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is
- * taken at its end: it is better to return no token than an expired one.
+ * Derives the clock offset, and postpones `refreshAt` if the set would be due at once. The service read its clock between request
+ * (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is taken at its end: it is better to return
+ * no token than an expired one.
  */
 function refreshed(
   record: SessionRecord,

@@ -1,10 +1,7 @@
 /**
- * The specification of a session: derives the token, the state and the one next step from the record, what only this page knows, and
- * the time.
- *
- * Pure and deterministic. `reconcile.ts` calls it after every change and on every event of the page, the timer or another tab, and
- * carries it out. In the store, `attemptClaimed` checks once more that an attempt may start. Instants are local epoch ms unless they
- * say "service time".
+ * The specification of a session: derives the token, the state and the one next step from the record, what only this page knows,
+ * and the time. Pure. In the store, `attemptClaimed` checks once more that an attempt may start. Instants are local epoch ms
+ * unless they say "service time".
  */
 
 import type { ErrorCode, TokenError } from '../../token/errors.ts';
@@ -24,7 +21,6 @@ import {
 } from './retry.ts';
 import type { NextReason, NextStep, SessionState } from './state.ts';
 
-/** What record, page and time say. */
 interface Facts {
   /** The record that this page may use: an empty one if it is unknown or belongs to another user. */
   readonly record: SessionRecord;
@@ -41,7 +37,6 @@ interface Facts {
   readonly otherTabUntil: number;
 }
 
-/** The decision for a record, a page and a time. */
 export interface Decision extends Facts {
   /** Why a new set is needed, if one is. */
   readonly need: NeedReason | undefined;
@@ -54,7 +49,7 @@ export interface Decision extends Facts {
   readonly state: SessionState;
 }
 
-/** Tell whether the session may use store and network: consent is given, the session is not closed, and the page is not away. */
+/** Whether the session may use store and network. */
 export function isActive({ consent, isClosed, isAway }: PageState): boolean {
   return consent === true && !isClosed && !isAway;
 }
@@ -77,11 +72,7 @@ function factsOf(view: View, page: PageState, now: number): Facts {
   };
 }
 
-/**
- * Decide at `now`.
- *
- * @param isExplicit  the page calls `refresh()`.
- */
+/** `isExplicit`: the page calls `refresh()`. */
 export function decide(view: View, page: PageState, now: number, isExplicit = false): Decision {
   const facts = factsOf(view, page, now);
   const { record, token, phase, retry, isSettled, otherTabUntil } = facts;
@@ -146,10 +137,9 @@ function planOf(
   return canRefresh && set && (phase !== 'fresh' || isExplicit) ? { kind: 'refresh', isExplicit } : undefined;
 }
 
-/** What delays a plan, and until when if that is known. */
 type Wait = Omit<NextStep, 'action'>;
 
-/** What delays a plan; undefined if it may start now. */
+/** Undefined if it may start now. */
 function waitOf(plan: Plan, { retry, otherTabUntil }: Facts, page: PageState, now: number): Wait | undefined {
   if (otherTabUntil) return { at: otherTabUntil, reason: 'other_tab' };
   const at = earliestStart(plan, retry);

@@ -14,7 +14,7 @@ export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => (
   optedOut,
 });
 
-/** Log out at `now`. Unless `forget`, sets that were rendered into earlier pages stay known. */
+/** Unless `forget`, sets that were rendered into earlier pages stay known. */
 export function loggedOut(now: number, forget = false): Change {
   return (record) => ({
     ...erased(record),
@@ -23,21 +23,21 @@ export function loggedOut(now: number, forget = false): Change {
   });
 }
 
-/** The user has opted out at `now`: as a logout, and a tombstone stays. */
+/** As a logout, and a tombstone stays. */
 export function optedOut(now: number): Change {
   return (record) => ({ ...loggedOut(now)(record), optedOut: true });
 }
 
-/** Log out at `now`, because `user` has signed in. With a label, the record waits for the set of that user. */
+/** As a logout. With a label, the record waits for the set of that user. */
 export function signedIn(user: string | undefined, now: number): Change {
   return (record) => ({ ...loggedOut(now)(record), user });
 }
 
 /**
- * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts
- * it. A set that the service has ended, supplied again for the same user, changes nothing.
+ * Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts it. A set that the service has
+ * ended, supplied again for the same user, changes nothing.
  *
- * @param user  the user's hashed label; without it the record belongs to no known user.
+ * @param user  the hashed label; without it the record belongs to no known user.
  * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
@@ -59,10 +59,8 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
 }
 
 /**
- * The page was rendered with `set`. A cached page may supply an old set, so it counts only if it expires later than every set before,
- * or if it is the current one, which has no label yet.
- *
- * @param user  the hashed label of the page, if the site gives labels.
+ * A cached page may supply an old set, so it counts only if it expires later than every set before, or if it is the current one,
+ * which has no label yet.
  */
 export function renderedWith(set: TokenSet, now: number, user?: string): Change {
   return (record) => {
@@ -74,9 +72,7 @@ export function renderedWith(set: TokenSet, now: number, user?: string): Change 
 
 /**
  * The page was rendered for `user`, or `user` has signed in on it: a record of another user, or of no known one, is ended as by a
- * logout.
- *
- * @param user  undefined: nobody is signed in. Only a record with a label is ended then.
+ * logout. If `user` is undefined, nobody is signed in; only a record with a label is ended then.
  */
 export function othersEnded(user: string | undefined, now: number): Change {
   return (record) => (record.user === user ? record : signedIn(user, now)(record));

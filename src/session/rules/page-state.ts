@@ -8,7 +8,6 @@ import type { Plan } from './retry.ts';
 /** Where the current token came from: the host, `provide`, a refresh on this page, another tab, or storage. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 
-/** An attempt in progress. */
 export interface Attempt {
   readonly plan: Plan;
   /** Of the record at its start: another one makes the attempt void. */
@@ -59,20 +58,18 @@ export interface Emitted {
 
 export const NOTHING_EMITTED: Emitted = ownMembers({});
 
-/** What the page sees of the record. */
 export interface View {
   readonly record: SessionRecord;
   /** The page has read it since it was last away, and no change of the host is on its way to the store. */
   readonly isSettled: boolean;
-  /** Where the record is kept. */
   readonly kind: string;
 }
 
 /**
- * What changes for the page when the record that it has seen changes from `before` to `after`: another set satisfies the need and ends
- * the series of failures.
+ * Another set satisfies the need and ends the series of failures.
  *
- * @param isFirst  the page has read the store for the first time: it finds an existing state, unless the host has changed it since.
+ * @param isFirst  the page has read the store for the first time: it finds an existing state, unless the host has changed it
+ *   since.
  */
 export function pageStateAfter(
   { emitted }: PageState,

@@ -7,7 +7,6 @@ import { readTokenSet, type TokenSet } from '../../token/token-set.ts';
 
 /** Everything that is stored: one value, so that a token and its key are never separated. Instants are local epoch ms. */
 export interface SessionRecord extends Held {
-  /** Version of the record format. */
   readonly v: 2;
   /**
    * Incremented whenever the user may have changed: by a supplied set, a logout, an opt-out, a withdrawal of consent. The answer to a
@@ -88,12 +87,11 @@ export function writtenAt({ receivedAt, retry }: SessionRecord): number {
   return Math.max(receivedAt, retry?.countedAt ?? 0);
 }
 
-/** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
   return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0, receivedAt: 0, acceptedUntil: 0, changedAt: 0 });
 }
 
-/** Tell whether two sets are the same. A refresh may keep the tokens and extend the times. */
+/** A refresh may keep the tokens and extend the times. */
 export function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefined): boolean {
   return (
     one?.refreshToken === other?.refreshToken &&
@@ -102,38 +100,33 @@ export function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefi
   );
 }
 
-/** Tell whether two records hold the same set, put there by the same action. */
+/** Whether the same action put the same set there. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
   return one.generation === other.generation && isSameTokens(one.set, other.set);
 }
 
 /**
- * Tell whether a record belongs to a user other than `user`, the user of the page. Such a page, for example one that stayed open when
- * another user signed in, returns no token and requests none. A page without a label can use every record.
+ * The page of another user, for example one that stayed open when this user signed in, returns no token and requests none. A page
+ * without a label can use every record.
  */
 export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
   return user !== undefined && record.user !== user && (!!record.set || !!record.user);
 }
 
 /**
- * The service's time at `now`, as far as it is known. `Infinity` if the set arrived "in the future": this device's clock was set
- * back, and another page wrote the record. The size of the step is unknown, so no token counts as valid until the service has answered.
+ * `Infinity` if the set arrived "in the future": this device's clock was set back, and another page wrote the record. The size of
+ * the step is unknown, so no token counts as valid until the service has answered.
  */
 export function serviceTime({ receivedAt, offsetMs }: SessionRecord, now: number): number {
   return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
 }
 
-/** Tell whether a value is a count, a span (ms) or an instant (epoch ms). 1e15 ms are beyond the year 9999. */
+/** A count, a span (ms) or an instant (epoch ms). 1e15 ms are beyond the year 9999. */
 function isPlausible(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < 1e15;
 }
 
-/**
- * Parse what a store returned. Another version, another script or a damaged disk may have written it: unless all of it is plausible,
- * it is read as absent.
- *
- * @returns an empty record if nothing is stored, or nothing that this session can use.
- */
+/** Another version, another script or a damaged disk may have written it: unless all of it is plausible, it is read as absent. */
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
   const parsed = ignoreFailure(() => {
     const record = ownMembers(stored as SessionRecord);

@@ -1,8 +1,4 @@
-/**
- * When an attempt, a refresh or a call of `provide`, may start: its pause, and the lease of another tab.
- *
- * Both are part of the record, so all tabs share them.
- */
+/** When an attempt may start: its pause, and the lease of another tab. Both are part of the record, so all tabs share them. */
 
 import type { TokenError } from '../../token/errors.ts';
 import { type Change, CLOCK_TOLERANCE_MS, type Lease, type RetryState, type SessionRecord } from './record.ts';
@@ -10,10 +6,8 @@ import { type Change, CLOCK_TOLERANCE_MS, type Lease, type RetryState, type Sess
 /** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
 export type NeedReason = 'empty' | 'ended' | 'refused';
 
-/** What the session attempts to get a token. */
 export interface Plan {
   readonly kind: 'refresh' | 'provide';
-  /** Why `provide` is called. */
   readonly need?: NeedReason | undefined;
   /** The page called `refresh()`: neither a pause nor earlier refusals delay it, except that the service asked for the pause. */
   readonly isExplicit: boolean;
@@ -25,7 +19,6 @@ export interface BackOff {
   readonly maxMs: number;
 }
 
-/** No instant. */
 export const NEVER = Number.POSITIVE_INFINITY;
 
 /** No pause and no lease is longer, and no retry state older, ms. */
@@ -38,7 +31,7 @@ export const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
 const TEMPORARY = [408, 425, 429];
 
 /**
- * Tell whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. An error
+ * Whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. An error
  * without a status had no answer.
  */
 export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean {
@@ -53,19 +46,18 @@ export function currentRetry({ retry }: SessionRecord, now: number): RetryState 
 }
 
 /**
- * Tell whether an instant that a page has written lies ahead: then the clock was set back since. Another tab may write one that is a
- * little later than `now` while a change waits for the store.
+ * What a page has written lies ahead if the clock was set back since. Another tab may write an instant that is a little later
+ * than `now` while a change waits for the store.
  */
 function isFuture(at: number, now: number): boolean {
   return at > now + CLOCK_TOLERANCE_MS;
 }
 
-/** Tell whether the service has refused the set so often that a new one is needed. */
+/** Whether the service has refused the set so often that a new one is needed. */
 export function isUsedUp(retry: RetryState | undefined): boolean {
   return !!retry && retry.refusals > REFUSAL_SPACING_MS.length;
 }
 
-/** When a plan may start. */
 export function earliestStart(plan: Plan, retry: RetryState | undefined): number {
   if (!retry) return 0;
   if (plan.isExplicit) return plan.kind === 'refresh' && retry.reason === 'retry_after' ? retry.waitUntil : 0;
@@ -75,7 +67,6 @@ export function earliestStart(plan: Plan, retry: RetryState | undefined): number
 /** The pause after a number of attempts in a row, ms. `part`: a fixed part of its length, instead of the drawn one. */
 export type Pause = (attempts: number, part?: number) => number;
 
-/** The least part of a pause. */
 export const LEAST_PART = 3 / 4;
 
 /**
@@ -87,12 +78,11 @@ export function drawPause({ firstMs, maxMs }: BackOff): Pause {
   return (attempts, part = drawn) => part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS);
 }
 
-/** When a lease ends at the latest. */
 export function leaseEnd({ at, ms }: Lease): number {
   return at + Math.min(ms, DAY_MS);
 }
 
-/** Tell whether a tab has the lease. `hasLock`: this tab has the Web Lock. */
+/** `hasLock`: this tab has the Web Lock. */
 export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
   if (!lease || (hasLock && lease.isLocked)) return false;
   return !isFuture(lease.at, now) && now < leaseEnd(lease);

@@ -22,7 +22,6 @@ export interface SessionEvents {
 /** Name of an event of a session. */
 export type EventName = keyof SessionEvents;
 
-/** An event to emit, with its payload. */
 export type SessionEvent = { [E in EventName]: readonly [event: E, payload: SessionEvents[E]] }[EventName];
 
 /** The events to emit, in their order, and what listeners have been notified of after them. */

@@ -190,6 +190,8 @@ describe('a claim', () => {
   const usedUp = record({ retry: retry({ refusals: 4 }) });
   const LOCKED = leaseOf(DUE);
   const FREE = leaseOf(DUE, { isLocked: false });
+  const long = record({ lease: leaseOf(DUE - 5 * SECOND, { isLocked: false }) });
+  const brief = leaseOf(DUE, { ms: 3 * SECOND });
   type Case = readonly [string, before: SessionRecord, asked: SessionRecord, plan: Plan, lease: Lease, claims: boolean];
   test.each<Case>([
     ['succeeds without earlier attempts', record(), record(), REFRESH, LOCKED, true],
@@ -200,6 +202,7 @@ describe('a claim', () => {
     ['leaves the lease to another tab that calls `provide`', leased(true), record(), PROVIDE, FREE, false],
     ['takes the lease of a tab that is gone', leased(true), record(), REFRESH, LOCKED, true],
     ['leaves the lease to a tab that works without the lock', leased(false), record(), REFRESH, LOCKED, false],
+    ['leaves the lease to a tab with a longer time limit', long, record(), REFRESH, brief, false],
     ['is too late after a refresh in another tab', record({ set: setOf(2) }), record(), REFRESH, LOCKED, false],
     ['is too late after an act of the host', record({ generation: 2 }), record(), REFRESH, LOCKED, false],
     ['finds nothing in an erased store', bare({ generation: 0 }), record(), REFRESH, LOCKED, false],
