@@ -29,7 +29,6 @@ describe('getToken()', () => {
     session.getToken().catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
     await fixture.advance(5000);
     expect(outcomes).toEqual(['500 timeout', '4000 timeout']);
-    fixture.close();
   });
 
   test('leaves nothing to do once it has timed out, however often a page asks before there is consent', async () => {
@@ -48,7 +47,6 @@ describe('getToken()', () => {
     for (let n = 0; n < 20; n++) await readings();
     expect(before).toBeGreaterThan(0);
     expect(await readings()).toBe(before);
-    fixture.close();
   });
 
   test('shares one request among many callers', async () => {
@@ -57,7 +55,6 @@ describe('getToken()', () => {
     const tokens = await Promise.all(Array.from({ length: 5 }, () => session.getToken()));
     expect(new Set(tokens)).toEqual(new Set(['advertising-2']));
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 
   test('waits for the stored token when the store has not been read yet', async () => {
@@ -66,7 +63,6 @@ describe('getToken()', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 });
 
@@ -87,7 +83,6 @@ describe('getToken() rejects with no_token, whatever failed before,', () => {
     await fixture.advance(MINUTE);
     expect(session.state.lastError).toBeDefined();
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    fixture.close();
   });
 
   test('after consent is given on a page whose gate failed', async () => {
@@ -104,7 +99,6 @@ describe('getToken() rejects with no_token, whatever failed before,', () => {
     answer(true);
     await fixture.settle();
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    fixture.close();
   });
 });
 
@@ -117,7 +111,6 @@ describe('refresh()', () => {
     expect(fixture.sent).toHaveLength(1);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(names(events)).toEqual(['token load', 'token refresh']);
-    fixture.close();
   });
 
   test.each([
@@ -129,7 +122,6 @@ describe('refresh()', () => {
     const { session } = fixture.openStored();
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({ name: 'TokenError', code });
-    fixture.close();
   });
 
   test('rejects with `no_token` when there is neither a set to refresh nor `provide`', async () => {
@@ -138,7 +130,6 @@ describe('refresh()', () => {
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_token' });
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 });
 
@@ -151,7 +142,6 @@ describe("refresh: 'off'", () => {
     expect(names(events)).toEqual(['token load', 'expired advertising']);
     await session.setTokens(success(8));
     expect(session.advertisingToken).toBe('advertising-8');
-    fixture.close();
   });
 
   test('the host acts for the service: setTokens lifts an opt-out, in every tab and for good', async () => {
@@ -167,7 +157,6 @@ describe("refresh: 'off'", () => {
     expect([session.state.phase, other.state.phase]).toEqual(['fresh', 'fresh']);
     expect(names(events)).toEqual(['optout', 'token set']);
     expect(await store.read()).not.toMatchObject({ optedOut: expect.anything() });
-    fixture.close();
   });
 
   test('a set that was rendered into a page, or that `provide` returns, does not lift an opt-out', async () => {
@@ -181,7 +170,6 @@ describe("refresh: 'off'", () => {
     await session.ready;
     await session.refresh().catch(() => {});
     expect([session.state.phase, session.advertisingToken]).toEqual(['optedOut', undefined]);
-    fixture.close();
   });
 
   test('refresh() calls `provide`; without it, it rejects and emits no `needsTokens` event', async () => {
@@ -198,7 +186,6 @@ describe("refresh: 'off'", () => {
     await expect(without.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
     expect(names(without.events)).toEqual(['token load']);
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 });
 

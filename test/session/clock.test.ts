@@ -20,7 +20,7 @@ afterEach(restoreGlobals);
 
 describe('the device’s clock', () => {
   test('set back while the page is open: the refresh is still on time', async () => {
-    const { session, sent, advance, close } = await openLoaded();
+    const { session, sent, advance } = await openLoaded();
     await advance(10 * MINUTE);
     vi.setSystemTime(Date.now() - 2 * HOUR);
     setVisible(true);
@@ -29,7 +29,6 @@ describe('the device’s clock', () => {
     expect(sent).toEqual([]);
     await advance(2 * MINUTE);
     expect(sent).toHaveLength(1);
-    close();
   });
 
   test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
@@ -44,7 +43,6 @@ describe('the device’s clock', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.clockOffsetMs).toBeUndefined();
     expect(names(events)).not.toContain('token refresh');
-    fixture.close();
   });
 });
 
@@ -61,22 +59,20 @@ describe.each([-DAY, 90 * MINUTE])('two tabs whose clocks differ by %d ms', (ms)
   };
 
   test('do not refresh in turns', async () => {
-    const { session, sent, advance, close } = await openBoth();
+    const { session, sent, advance } = await openBoth();
     await advance(10 * MINUTE);
     expect(sent.length).toBeLessThanOrEqual(4);
     expect(session.advertisingToken).toBeDefined();
-    close();
   });
 
   test('share their pauses in an outage', async () => {
-    const { sent, advance, close } = await openBoth(() => new Promise((_, reject) => setTimeout(reject, 100)));
+    const { sent, advance } = await openBoth(() => new Promise((_, reject) => setTimeout(reject, 100)));
     await advance(45 * MINUTE);
     const most = Math.max(
       ...sent.map(({ at }) => sent.filter((one) => one.at >= at && one.at < at + 30 * MINUTE).length),
     );
     expect(most).toBeGreaterThan(5);
     expect(most).toBeLessThanOrEqual(15);
-    close();
   });
 });
 
@@ -101,5 +97,4 @@ test('set back during a refresh whose Date header cannot be read: no token is re
     if (session.advertisingToken) expect(expiresAt).toBeGreaterThan(realNow());
   }
   expect(performance.now() - startedAt).toBeGreaterThan(3 * HOUR);
-  fixture.close();
 });

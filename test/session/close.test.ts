@@ -171,7 +171,6 @@ describe('a write in progress when the session is closed', () => {
     leaving.session.close();
     await until(() => !staying.session.advertisingToken);
     expect(names(staying.events)).toEqual(['token load']);
-    fixture.close();
   });
 });
 
@@ -185,7 +184,6 @@ test('closing a session does not close another one of the same name', async () =
   await fixture.advance(15 * MINUTE);
   expect(two.session.advertisingToken).toBe('advertising-2');
   expect(names(one.events)).toEqual(['token load']);
-  fixture.close();
 });
 
 test('close() right after refresh(): nothing is sent, and the promise rejects with `closed`', async () => {

@@ -11,7 +11,7 @@ afterEach(restoreGlobals);
 
 describe('consent withdrawn', () => {
   test('erases page and store at once; no request, event or timer follows', async () => {
-    const { session, grant, withdraw, inner, events, sent, settle, advance, close } = openAsking(recordOf(1));
+    const { session, grant, withdraw, inner, events, sent, settle, advance } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
     await settle();
@@ -26,11 +26,10 @@ describe('consent withdrawn', () => {
     expect(sent).toEqual([]);
     expect(names(events)).toEqual(['token load']);
     expect(vi.getTimerCount()).toBe(0);
-    close();
   });
 
   test('during a refresh: the request is aborted, and its answer is ignored', async () => {
-    const { session, grant, withdraw, serve, sent, inner, events, settle, advance, close } = openAsking(recordOf(1));
+    const { session, grant, withdraw, serve, sent, inner, events, settle, advance } = openAsking(recordOf(1));
     let answer = (_: Response) => {};
     serve(() => new Promise((resolve) => (answer = resolve)));
     grant();
@@ -43,11 +42,10 @@ describe('consent withdrawn', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(await inner.read()).not.toHaveProperty('set.refreshToken');
     expect(names(events)).toEqual(['token load']);
-    close();
   });
 
   test('before a supplied set was written: it is never written', async () => {
-    const { session, grant, withdraw, inner, settle, close } = openAsking();
+    const { session, grant, withdraw, inner, settle } = openAsking();
     const updates = vi.spyOn(inner, 'update');
     const write = session.setTokens(success(3));
     grant();
@@ -57,7 +55,6 @@ describe('consent withdrawn', () => {
     const results = await Promise.all(updates.mock.results.map(({ value }) => value));
     expect(results.length).toBeGreaterThan(0);
     expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
-    close();
   });
 
   test('before the first read, then close(): the store is still erased', async () => {
@@ -72,7 +69,7 @@ describe('consent withdrawn', () => {
   test('during a call of `provide`: the signal is aborted, and the answer is ignored', async () => {
     let answer = (_: TokenAnswer) => {};
     let received: AbortSignal | undefined;
-    const { session, grant, withdraw, inner, events, settle, close } = openAsking(undefined, {
+    const { session, grant, withdraw, inner, events, settle } = openAsking(undefined, {
       provide: ({ signal }: { signal: AbortSignal }) => {
         received = signal;
         return new Promise((resolve) => (answer = resolve));
@@ -87,11 +84,10 @@ describe('consent withdrawn', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(await inner.read()).not.toHaveProperty('set.refreshToken');
     expect(events).toEqual([]);
-    close();
   });
 
   test('a set supplied afterwards reaches neither store nor page until consent is given again', async () => {
-    const { session, grant, withdraw, inner, touched, settle, close } = openAsking(recordOf(1));
+    const { session, grant, withdraw, inner, touched, settle } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
     withdraw();
@@ -102,11 +98,10 @@ describe('consent withdrawn', () => {
     expect(touched).not.toHaveBeenCalled();
     expect(await inner.read()).not.toHaveProperty('set.refreshToken');
     expect(session.advertisingToken).toBeUndefined();
-    close();
   });
 
   test('then given again: the session starts empty, and accepts a new set', async () => {
-    const { session, grant, withdraw, events, settle, close } = openAsking(recordOf(1));
+    const { session, grant, withdraw, events, settle } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
     await settle();
@@ -119,7 +114,6 @@ describe('consent withdrawn', () => {
     await settle();
     expect(session.advertisingToken).toBe('advertising-6');
     expect(names(events)).toEqual(['token load', 'needsTokens empty', 'token set']);
-    close();
   });
 });
 
@@ -139,7 +133,6 @@ test('consent withdrawn in a tab whose store had failed: the set in the store is
   withdraw();
   await fixture.settle();
   expect(await inner.read()).toBeUndefined();
-  fixture.close();
 });
 
 test.each([

@@ -11,7 +11,7 @@ afterEach(restoreGlobals);
 describe('before consent', () => {
   test('neither storage nor network nor `provide` is used, and `ready` resolves with nothing loaded', async () => {
     const provide = vi.fn();
-    const { session, events, touched, sent, advance, close } = openAsking(recordOf(1), { provide, tokens: success(2) });
+    const { session, events, touched, sent, advance } = openAsking(recordOf(1), { provide, tokens: success(2) });
     await session.ready;
     await advance(2 * HOUR);
     expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
@@ -20,7 +20,6 @@ describe('before consent', () => {
     expect(provide).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
     expect(events).toEqual([]);
-    close();
   });
 
   test('the database is not even opened', async () => {
@@ -41,21 +40,19 @@ describe('before consent', () => {
     await session.ready;
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent' });
-    fixture.close();
   });
 
   test('getToken() waits for a pending decision up to its timeout', async () => {
-    const { session, advance, close } = openAsking(recordOf(1));
+    const { session, advance } = openAsking(recordOf(1));
     const token = session.getToken();
     const message = 'getToken: no result within 10000 ms. The consent gate has not answered yet.';
     const late = expect(token).rejects.toMatchObject({ code: 'timeout', message });
     await advance(10_000);
     await late;
-    close();
   });
 
   test('a set that the host supplies is held, and stored once consent is given', async () => {
-    const { session, events, touched, inner, grant, settle, close } = openAsking();
+    const { session, events, touched, inner, grant, settle } = openAsking();
     const done = session.setTokens(success(3));
     await settle();
     expect(touched).not.toHaveBeenCalled();
@@ -65,13 +62,11 @@ describe('before consent', () => {
     await settle();
     expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
     expect(names(events)).toEqual(['token set']);
-    close();
   });
 
   test('setTokens() of a malformed set rejects at once', async () => {
-    const { session, close } = openAsking();
+    const { session } = openAsking();
     await expect(session.setTokens({ nothing: 1 } as never)).rejects.toMatchObject({ code: 'invalid_token_set' });
-    close();
   });
 
   test('close() settles every call that waits for it', async () => {
@@ -105,18 +100,16 @@ describe('consent given', () => {
     await fixture.settle();
     expect(session.state.waitingFor).toBeUndefined();
     expect(names(events)).toEqual(['token load']);
-    fixture.close();
   });
 
   test('later: a waiting getToken() resolves with the stored token', async () => {
-    const { session, grant, events, settle, close } = openAsking(recordOf(1));
+    const { session, grant, events, settle } = openAsking(recordOf(1));
     const token = session.getToken();
     await settle();
     grant();
     expect(await token).toBe('advertising-1');
     await settle();
     expect(names(events)).toEqual(['token load']);
-    close();
   });
 
   test('by `onChange` inside the `consent` call: the stored token is loaded', async () => {
@@ -128,18 +121,16 @@ describe('consent given', () => {
       },
     });
     expect(await session.getToken()).toBe('advertising-1');
-    fixture.close();
   });
 
   test('repeatedly: the token is loaded and emitted once', async () => {
-    const { session, grant, events, settle, close } = openAsking(recordOf(1));
+    const { session, grant, events, settle } = openAsking(recordOf(1));
     grant();
     grant();
     await until(() => session.advertisingToken);
     grant();
     await settle();
     expect(names(events)).toEqual(['token load']);
-    close();
   });
 });
 
@@ -180,7 +171,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent', message });
     stop();
     expect(seen).toEqual([]);
-    fixture.close();
   });
 
   test.each<[string, unknown]>([
@@ -204,7 +194,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     });
     expect(session.advertisingToken).toBeUndefined();
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
-    fixture.close();
   });
 
   test.each<[string, () => unknown, boolean]>([
@@ -224,7 +213,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     onChange(true);
     expect(await outcome).toBe(isRefused ? 'no_consent' : 'advertising-1');
     await until(() => session.advertisingToken === 'advertising-1');
-    fixture.close();
   });
 
   test('passes a string to onChange before it returns: a listener that is added after createSession() is notified', async () => {
@@ -240,7 +228,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     await fixture.settle();
     expect(messages).toEqual(['consent: onChange: expected boolean, got string; this counts as a refusal']);
     expect(session.state.waitingFor).toBe('consent');
-    fixture.close();
   });
 
   test('but an answer, or a failure, that comes after onChange counts for nothing', async () => {
@@ -255,7 +242,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
       expect(session.state.lastError).toBeUndefined();
     }
     expect(console.warn).not.toHaveBeenCalled();
-    fixture.close();
   });
 
   test('after close() nothing is reported', async () => {
@@ -280,5 +266,4 @@ test('consent given after the page was frozen and resumed: the stored state is r
   grant();
   await fixture.settle();
   expect([session.advertisingToken, session.state.waitingFor]).toEqual(['advertising-1', undefined]);
-  fixture.close();
 });

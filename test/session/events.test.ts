@@ -67,7 +67,6 @@ test('what a listener throws or rejects with is reported as by an EventTarget; t
     );
   stop();
   expect(seen).toEqual([]);
-  fixture.close();
 });
 
 test('neither a write nor the Web Lock waits for a listener that never ends', async () => {
@@ -80,7 +79,6 @@ test('neither a write nor the Web Lock waits for a listener that never ends', as
   await session.refresh();
   expect(names(events)).toEqual(['token set', 'token refresh', 'token refresh']);
   expect(locks.held.size).toBe(0);
-  fixture.close();
 });
 
 test('the logger receives no token', async () => {
@@ -90,7 +88,6 @@ test('the logger receives no token', async () => {
   await emitEveryEvent(fixture, session);
   expect(logged.length).toBeGreaterThan(0);
   expect(logged.join('\n')).not.toMatch(/advertising-\d|refresh-\d/);
-  fixture.close();
 });
 
 test('every listener receives the events in the same order, even if a listener causes further events', async () => {
@@ -113,7 +110,6 @@ test('every listener receives the events in the same order, even if a listener c
   expect(orders[0]).toEqual(['needsTokens', 'token', 'optout']);
   expect(orders[1]).toEqual(orders[0]);
   expect(orders[2]).toEqual(orders[0]);
-  fixture.close();
 });
 
 describe('every public method may be called from any listener', () => {
@@ -165,7 +161,6 @@ describe('unsubscribe', () => {
     await session.setTokens(success(1));
     await fixture.settle();
     expect(listener).toHaveBeenCalledOnce();
-    fixture.close();
   });
 
   test('inside a listener does not skip the next listener', async () => {
@@ -182,7 +177,6 @@ describe('unsubscribe', () => {
     await session.setTokens(success(2));
     await fixture.settle();
     expect(calls).toEqual(['first', 'second', 'second']);
-    fixture.close();
   });
 });
 
@@ -206,7 +200,6 @@ describe('state and subscribe', () => {
     expect(session.state).not.toBe(loaded);
     expect(seen.length).toBeGreaterThan(0);
     expect(seen.at(-1)).toBe(session.state);
-    fixture.close();
   });
 
   test('subscribers are called when only the token changes', async () => {
@@ -219,7 +212,6 @@ describe('state and subscribe', () => {
     await session.setTokens(success(2));
     await fixture.settle();
     expect(changed).toHaveBeenCalled();
-    fixture.close();
   });
 
   test('a change that a getter detects is announced after the read, not during it', async () => {
@@ -234,7 +226,6 @@ describe('state and subscribe', () => {
     expect(changed).not.toHaveBeenCalled();
     await fixture.settle();
     expect(changed).toHaveBeenCalled();
-    fixture.close();
   });
 
   test('no state contains a token, a key or a part of one', async () => {
@@ -250,7 +241,6 @@ describe('state and subscribe', () => {
     record();
     expect(states.length).toBeGreaterThan(4);
     expect(states.join('\n')).not.toMatch(/advertising-\d|refresh-\d|no-token-is-real|AQEBAQ/);
-    fixture.close();
   });
 });
 
@@ -266,5 +256,4 @@ test('a listener that is removed in the task of an event is not called any more'
   await written;
   await fixture.settle();
   expect(heard).not.toHaveBeenCalled();
-  fixture.close();
 });

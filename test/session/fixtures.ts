@@ -139,11 +139,14 @@ export const fakeLocks = () => {
   return { held, asked };
 };
 
+const closeAll = () => {
+  for (const session of opened.splice(0)) session.close();
+};
+
 /** Build the fixture. Each session has a name of its own unless the options contain one. */
 export const createFixture = (first: Service = rotate) => {
   const { settle, advance } = createSteps();
   const sent: SentRequest[] = [];
-  const sessions: Session[] = [];
   let service = first;
   const fetch = async (url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
     const request = {
@@ -158,7 +161,6 @@ export const createFixture = (first: Service = rotate) => {
   const open = (options: Partial<SessionOptions> = {}) => {
     const store: Store = options.store ?? memoryStore();
     const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
-    sessions.push(session);
     opened.push(session);
     const events = recordEvents(session);
     return { session, store, events };
@@ -177,10 +179,7 @@ export const createFixture = (first: Service = rotate) => {
     open,
     /** Open a session whose store contains set number 1, received now. */
     openStored: (options: Partial<SessionOptions> = {}) => open({ ...options, store: memoryStore(recordOf(1)) }),
-    /** Close all sessions. */
-    close: () => {
-      for (const session of sessions) session.close();
-    },
+    close: closeAll,
   };
 };
 
@@ -227,7 +226,7 @@ export const watchRejections = () => {
 
 /** Close the sessions of a test and restore what it replaced: the clock, the globals, the Web Locks, the visibility of the page. */
 export const restoreGlobals = async () => {
-  for (const session of opened.splice(0)) session.close();
+  closeAll();
   // A session that is closed in the middle of something closes its channel afterwards.
   await createSteps().settle();
   vi.useRealTimers();

@@ -24,7 +24,7 @@ describe.each([
   ['frozen', 'freeze', 'resume'],
 ])('a page that is %s', (_, leave, comeBack) => {
   test('returns no token until it has read the store again, and emits no event if nothing changed', async () => {
-    const { session, events, settle, close } = await openLoaded();
+    const { session, events, settle } = await openLoaded();
     dispatch(leave);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
@@ -34,11 +34,10 @@ describe.each([
     await settle();
     expect(session.state).toMatchObject({ phase: 'fresh', waitingFor: undefined });
     expect(names(events)).toEqual(['token load']);
-    close();
   });
 
   test('never returns its old token after another tab replaced the user or logged out', async () => {
-    const { session, store, events, settle, close } = await openLoaded();
+    const { session, store, events, settle } = await openLoaded();
     const seen = new Set<string | undefined>();
     session.subscribe(() => seen.add(session.advertisingToken));
     dispatch(leave);
@@ -62,17 +61,15 @@ describe.each([
     await settle();
     expect(session.state.phase).toBe('empty');
     expect(names(events)).toEqual(['token load', 'token tab']);
-    close();
   });
 
   test('reads the store again even if it stays hidden', async () => {
-    const { session, settle, close } = await openLoaded();
+    const { session, settle } = await openLoaded();
     setVisible(false);
     dispatch(leave);
     dispatch(comeBack);
     await settle();
     expect(session.advertisingToken).toBe('advertising-1');
-    close();
   });
 
   test('ignores the result of a read that started before it left', async () => {
@@ -84,7 +81,7 @@ describe.each([
       if (isSlow) await new Promise<void>((resolve) => (answer = resolve));
       return value;
     };
-    const { session, settle, close } = await openLoaded({ store: { ...inner, read } });
+    const { session, settle } = await openLoaded({ store: { ...inner, read } });
     isSlow = true;
     setVisible(true);
     await settle();
@@ -98,12 +95,11 @@ describe.each([
     expect(session.advertisingToken).toBeUndefined();
     answer();
     await until(() => session.advertisingToken === 'advertising-9');
-    close();
   });
 
   test('aborts its refresh, closes its channel and its database connection, and has no timer', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
-    const { session, store, sent, serve, advance, settle, close } = await openLoaded();
+    const { session, store, sent, serve, advance, settle } = await openLoaded();
     serve(hangs);
     await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
@@ -117,14 +113,13 @@ describe.each([
     dispatch(comeBack);
     await advance(15_000);
     expect(session.advertisingToken).toBe('advertising-2');
-    close();
   });
 
   test('has no token if its store fails when it returns: the user may have logged out in another tab', async () => {
     const inner = memoryStore(recordOf(1));
     const store: Store = { ...inner };
     const provide = vi.fn(async () => success(4));
-    const { session, events, advance, close } = await openLoaded({ store, provide });
+    const { session, events, advance } = await openLoaded({ store, provide });
     dispatch(leave);
     store.read = store.update = () => new Promise(() => {});
     dispatch(comeBack);
@@ -133,11 +128,10 @@ describe.each([
     await advance(5_000);
     expect(session.advertisingToken).toBe('advertising-4');
     expect(names(events)).toEqual(['token load', 'error storage_failed', 'token provide']);
-    close();
   });
 
   test('writes a set supplied while it is away, and returns its token when it comes back', async () => {
-    const { session, store, settle, close } = await openLoaded();
+    const { session, store, settle } = await openLoaded();
     dispatch(leave);
     const done = session.setTokens(success(6));
     expect(session.advertisingToken).toBeUndefined();
@@ -146,7 +140,6 @@ describe.each([
     dispatch(comeBack);
     await settle();
     expect(session.advertisingToken).toBe('advertising-6');
-    close();
   });
 });
 
@@ -159,7 +152,7 @@ describe('a page that stays after `pagehide`', () => {
     ['a change of its visibility', () => dispatch('visibilitychange')],
     ['a focus', () => window.dispatchEvent(new Event('focus'))],
   ])('continues at %s: it reads the store, refreshes when due, and hears other tabs', async (_, show) => {
-    const { session, store, serve, open, advance, settle, close } = await openLoaded({ name: 'stays' });
+    const { session, store, serve, open, advance, settle } = await openLoaded({ name: 'stays' });
     dispatch('pagehide');
     await settle();
     show();
@@ -170,12 +163,11 @@ describe('a page that stays after `pagehide`', () => {
     expect(session.advertisingToken).toBe('advertising-2');
     await open({ store, name: 'stays' }).session.clear();
     await until(() => !session.advertisingToken);
-    close();
   });
 
   test('that is left again at last stays disconnected, also if it was hidden and shown without an event before', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
-    const { session, advance, settle, close } = await openLoaded();
+    const { session, advance, settle } = await openLoaded();
     setVisible(false);
     await advance(5_000);
     showSilently();
@@ -186,24 +178,22 @@ describe('a page that stays after `pagehide`', () => {
     await settle();
     expect(closed).toHaveBeenCalledOnce();
     expect(session.advertisingToken).toBeUndefined();
-    close();
   });
 
   test('continues when it calls the session, unless it has only just been left', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
-    const { session, advance, settle, close } = await openLoaded();
+    const { session, advance, settle } = await openLoaded();
     dispatch('pagehide');
     expect(session.advertisingToken).toBeUndefined();
     await settle();
     expect(closed).toHaveBeenCalledOnce();
     await advance(3_000);
     expect(await session.getToken()).toBe('advertising-1');
-    close();
   });
 });
 
 test('a page that is shown again without an event returns no token until it has read the store', async () => {
-  const { session, store, settle, close } = await openLoaded();
+  const { session, store, settle } = await openLoaded();
   setVisible(false);
   vi.setSystemTime(START + MINUTE);
   // The user logged out in another tab, whose message was missed.
@@ -212,7 +202,6 @@ test('a page that is shown again without an event returns no token until it has 
   expect(session.advertisingToken).toBeUndefined();
   await settle();
   expect(session.state).toMatchObject({ phase: 'empty', generation: 2 });
-  close();
 });
 
 test('a change announced while a page was leaving does not replace the read when it returns', async () => {
@@ -242,7 +231,6 @@ test('a change announced while a page was leaving does not replace the read when
   other.close();
   await fixture.settle();
   expect(session.advertisingToken).toBeUndefined();
-  fixture.close();
 });
 
 test('a page whose call is confirmed only after it has come back returns no token before it has read the store again', async () => {
@@ -250,7 +238,7 @@ test('a page whose call is confirmed only after it has come back returns no toke
   let confirm = () => {};
   let answer = () => {};
   const store: Store = { ...inner };
-  const { session, settle, close } = await openLoaded({ store });
+  const { session, settle } = await openLoaded({ store });
   store.update = async (change) => {
     await inner.update(change);
     await new Promise<void>((resolve) => (confirm = resolve));
@@ -270,7 +258,6 @@ test('a page whose call is confirmed only after it has come back returns no toke
   answer();
   await settle();
   expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
-  close();
 });
 
 describe('a page that reads the token while its store is being read again', () => {
@@ -284,12 +271,11 @@ describe('a page that reads the token while its store is being read again', () =
     expect(session.advertisingToken).toBeUndefined();
     await fixture.settle();
     expect(seen.at(-1)).toBe('advertising-1');
-    fixture.close();
   });
 });
 
 test('`state` is one object while a refresh is due and its timer is late', async () => {
-  const { session, ...fixture } = await openLoaded();
+  const { session } = await openLoaded();
   // A long task of the page: time passes, and no timer runs.
   vi.setSystemTime(Date.now() + 15 * MINUTE);
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 15 * MINUTE);
@@ -297,5 +283,4 @@ test('`state` is one object while a refresh is due and its timer is late', async
   vi.setSystemTime(Date.now() + 10);
   expect(first.next).toEqual({ action: 'refresh', reason: 'in_progress' });
   expect(session.state).toBe(first);
-  fixture.close();
 });

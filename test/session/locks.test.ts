@@ -39,7 +39,6 @@ describe('with Web Locks', () => {
     ]);
     expect(locks.asked.every(([, options]) => (options as { ifAvailable?: boolean }).ifAvailable)).toBe(true);
     expect(locks.held.size).toBe(0);
-    fixture.close();
   });
 
   test('while another tab is refreshing nothing is sent, and its message ends the waiting', async () => {
@@ -59,7 +58,6 @@ describe('with Web Locks', () => {
     await fixture.settle();
     expect(names(events)).toEqual(['token load', 'token tab']);
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 
   test('if the other tab sends no message, the session refreshes on its own after 12 s', async () => {
@@ -71,7 +69,6 @@ describe('with Web Locks', () => {
     await fixture.advance(15 * MINUTE + 30_000);
     expect(fixture.sent.map(({ at }) => at - START)).toEqual([15 * MINUTE + 12_000]);
     expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
   });
 
   test('a tab that has disappeared during its refresh delays nothing: its lock is free', async () => {
@@ -81,7 +78,6 @@ describe('with Web Locks', () => {
     await fixture.advance(15 * MINUTE);
     expect(fixture.sent).toHaveLength(1);
     expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
   });
 
   test('refresh() of a fresh set that another tab is refreshing rejects when the limit of that tab, 12 s, has passed', async () => {
@@ -99,7 +95,6 @@ describe('with Web Locks', () => {
     await fixture.advance(200);
     expect(await refreshed).toMatchObject({ code: 'timeout' });
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 
   test.each([
@@ -121,7 +116,6 @@ describe('with Web Locks', () => {
       await refreshed;
       expect(session.advertisingToken).toBe('advertising-2');
       expect(fixture.sent).toEqual([]);
-      fixture.close();
     },
   );
 
@@ -145,7 +139,6 @@ describe('with Web Locks', () => {
     await fixture.advance(10_000);
     await refreshed;
     expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
   });
 
   test('a lock that is never released delays nothing: the lease in the record decides', async () => {
@@ -157,7 +150,6 @@ describe('with Web Locks', () => {
     await fixture.advance(30 * MINUTE);
     expect(fixture.sent.map(({ at }) => at)).toEqual([START + 15 * MINUTE, START + 30 * MINUTE]);
     expect(names(events)).toEqual(['token load', 'token refresh', 'token refresh']);
-    fixture.close();
   });
 
   test.each([
@@ -175,7 +167,6 @@ describe('with Web Locks', () => {
     await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(names(events)).toEqual(['token load', 'token refresh']);
-    fixture.close();
   });
 
   test.each<[string, (session: Session) => unknown]>([
@@ -207,7 +198,6 @@ describe('with Web Locks', () => {
     await fixture.settle();
     expect(locks.held.size).toBe(0);
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 
   test('close() during a refresh releases the lock', async () => {
@@ -229,7 +219,7 @@ test('a set supplied while a refresh waits for the lock takes effect, and the re
     return work({});
   };
   Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  const { session, store, events, sent, advance, settle, close } = await openLoaded();
+  const { session, store, events, sent, advance, settle } = await openLoaded();
   await advance(15 * MINUTE);
   const done = session.setTokens(success(5));
   grant();
@@ -239,7 +229,6 @@ test('a set supplied while a refresh waits for the lock takes effect, and the re
   expect(names(events)).toEqual(['token load', 'token set']);
   expect(sent).toEqual([]);
   expect(await store.read()).not.toHaveProperty('retry.attempts');
-  close();
 });
 
 test('a lock manager that never answers delays the refresh by less than 3 s', async () => {
@@ -260,7 +249,6 @@ test('without Web Locks, a tab with a short time limit waits for the request of 
   fixture.open({ ...shared, timeoutMs: 1_000 });
   await fixture.advance(55_000);
   expect(fixture.sent).toHaveLength(1);
-  fixture.close();
 });
 
 test('a claim that waited for the store while the device slept leaves the lease of another tab alone', async () => {
@@ -283,5 +271,4 @@ test('a claim that waited for the store while the device slept leaves the lease 
   await until(() => session.state.next?.reason === 'other_tab');
   expect(await shared.read()).toMatchObject({ lease });
   expect(fixture.sent).toEqual([]);
-  fixture.close();
 });

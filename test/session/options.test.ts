@@ -60,7 +60,6 @@ describe('a wrong option throws a TypeError at creation that names the option, w
     const { session } = fixture.open(nothing);
     await session.ready;
     expect(session.state.phase).toBe('empty');
-    fixture.close();
   });
 });
 
@@ -75,7 +74,6 @@ test.each([
   await until(() => fixture.sent.length);
   expect(fixture.sent[0]?.url).toBe(`${at}/v2/token/refresh`);
   await session.getToken();
-  fixture.close();
 });
 
 test('without the option `fetch` the global one is used, looked up at each call', async () => {
@@ -89,7 +87,6 @@ test('without the option `fetch` the global one is used, looked up at each call'
   vi.stubGlobal('fetch', fetch);
   await until(() => fetch.mock.calls.length);
   await session.getToken();
-  fixture.close();
 });
 
 test.each(['0', 'a b/ø'])('any non-empty string may be a name: %j', async (name) => {

@@ -34,7 +34,7 @@ const wake = (event: string) => window.dispatchEvent(new Event(event));
 describe('an outage', () => {
   test('costs ten tabs that come online every minute 15 requests in 30 minutes; each emits one error, and has a token after it', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999);
-    const { sent, tabs, advance, serve, close } = await openTabs(10);
+    const { sent, tabs, advance, serve } = await openTabs(10);
     await advance(15 * MINUTE);
     for (let minute = 0; minute < 60; minute++) {
       wake('online');
@@ -50,12 +50,11 @@ describe('an outage', () => {
       expect(session.advertisingToken).toBe('advertising-2');
       expect(names(events).filter((event) => event === 'error network').length).toBeLessThanOrEqual(1);
     }
-    close();
   });
 
   test.each([undefined, 'ann'])('a page view without a token tries again within 2 s (user: %s)', async (user) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    const { sent, name, store, advance, tabs, open, close } = await openTabs(1);
+    const { sent, name, store, advance, tabs, open } = await openTabs(1);
     if (user) await tabs[0]!.session.setTokens(success(1), { user });
     await advance(3 * HOUR);
     tabs[0]?.session.close();
@@ -65,12 +64,11 @@ describe('an outage', () => {
     expect(again.session.state.phase).toBe('stale');
     await advance(2_000);
     expect(sent).toHaveLength(before + 1);
-    close();
   });
 
   test('keeps its back-off across a reload', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { sent, store, advance, tabs, open, close } = await openTabs(1);
+    const { sent, store, advance, tabs, open } = await openTabs(1);
     await advance(15 * MINUTE + 40_000);
     expect(sent.map(({ at }) => Math.round((at - START) / 1000) - 900)).toEqual([0, 5, 15, 35]);
     tabs[0]?.session.close();
@@ -82,14 +80,13 @@ describe('an outage', () => {
     expect(sent).toHaveLength(4);
     await advance(10_000);
     expect(sent).toHaveLength(5);
-    close();
   });
 });
 
 describe('a page that resumes, becomes visible or comes online', () => {
   test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by `%s` tries once within 2 s', async (event) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const { sent, serve, advance, tabs, close } = await openTabs(3);
+    const { sent, serve, advance, tabs } = await openTabs(3);
     await advance(17 * MINUTE);
     const before = sent.length;
     serve(rotate);
@@ -99,7 +96,6 @@ describe('a page that resumes, becomes visible or comes online', () => {
     await advance(2_000);
     expect(sent).toHaveLength(before + 1);
     expect(tabs.map(({ session }) => session.advertisingToken)).toEqual(Array(3).fill('advertising-2'));
-    close();
   });
 });
 
@@ -116,11 +112,10 @@ describe('without Web Locks, a lease in the record', () => {
     await fixture.advance(15 * MINUTE + 6_000);
     expect(fixture.sent).toHaveLength(1);
     for (const { session } of tabs) expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
   });
 
   test('of a tab that is closed during its refresh ends: a tab that waits, or opens later, refreshes at once', async () => {
-    const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(2, hangs);
+    const { name, open, store, sent, serve, advance, tabs } = await openTabs(2, hangs);
     await advance(15 * MINUTE);
     expect(tabs.map(({ session }) => session.state.next?.reason).sort()).toEqual(['in_progress', 'other_tab']);
     for (const { session } of tabs) if (session.state.next?.reason === 'in_progress') session.close();
@@ -131,20 +126,19 @@ describe('without Web Locks, a lease in the record', () => {
     await until(() => later.session.advertisingToken === 'advertising-2');
     expect(sent).toHaveLength(3);
     expect(Date.now() - START).toBeLessThan(15 * MINUTE + 1000);
-    close();
   });
 
-  test('of a page that is left during its refresh ends by its time', async () => {
-    const { sent, serve, advance, tabs, close } = await openTabs(1, hangs);
+  test('of a page that is left during its refresh ends by its time: such a page writes nothing', async () => {
+    const { sent, store, serve, advance, tabs } = await openTabs(1, hangs);
     await advance(15 * MINUTE);
     dispatch('pagehide');
     await advance(500);
+    expect(await store.read()).toHaveProperty('lease.id');
     serve(rotate);
     dispatch('pageshow');
     await advance(12_000);
     expect(sent).toHaveLength(2);
     expect(tabs[0]?.session.advertisingToken).toBe('advertising-2');
-    close();
   });
 });
 
@@ -156,5 +150,4 @@ test('a service that rejects every set that `provide` returns causes no request 
   expect(fixture.sent.length).toBeLessThanOrEqual(30);
   expect(provide.mock.calls.length).toBeLessThanOrEqual(60);
   expect(fixture.sent.length).toBeGreaterThan(3);
-  fixture.close();
 });

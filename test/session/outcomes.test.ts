@@ -23,7 +23,7 @@ afterEach(restoreGlobals);
 
 describe('success', () => {
   test('puts the new set in force, stores and emits it, and schedules the next refresh', async () => {
-    const { session, store, events, sent, advance, close } = await openDue(rotate);
+    const { session, store, events, sent, advance } = await openDue(rotate);
     expect(sent.map(({ n, at }) => [n, at])).toEqual([[1, DUE]]);
     expect(names(events)).toEqual(['token load', 'token refresh']);
     expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: DUE + 15 * MINUTE, lastError: undefined });
@@ -34,23 +34,21 @@ describe('success', () => {
       [1, DUE],
       [2, DUE + 15 * MINUTE],
     ]);
-    close();
   });
 
   test('sets the clock offset from the Date header if it differs by much', async () => {
-    const { session, close } = await openDue(({ n }) => {
+    const { session } = await openDue(({ n }) => {
       const serviceTime = Date.now() + HOUR;
       return new Response(sealedFor(n, JSON.stringify(success(2, serviceTime))), {
         headers: { date: new Date(serviceTime).toUTCString() },
       });
     });
     expect(session.state).toMatchObject({ phase: 'fresh', clockOffsetMs: HOUR, refreshAt: DUE + HOUR + 15 * MINUTE });
-    close();
   });
 });
 
 test('optout: the tokens are erased from page and store, `optout` is emitted, and no request follows', async () => {
-  const { session, store, events, sent, advance, close } = await openDue(answersSealed({ status: 'optout' }));
+  const { session, store, events, sent, advance } = await openDue(answersSealed({ status: 'optout' }));
   expect(names(events)).toEqual(['token load', 'optout']);
   expect(session.state).toMatchObject({ phase: 'optedOut', refreshAt: undefined, expiresAt: undefined });
   expect(session.advertisingToken).toBeUndefined();
@@ -59,16 +57,13 @@ test('optout: the tokens are erased from page and store, `optout` is emitted, an
   expect(JSON.stringify(stored)).not.toMatch(/advertising-|refresh-/);
   await advance(2 * HOUR);
   expect(sent).toHaveLength(1);
-  close();
 });
 
 describe('the end of the refresh token', () => {
   test.each(['expired_token', 'invalid_token'])(
     '(%s) keeps a valid advertising token until it expires, and emits `needsTokens` once',
     async (status) => {
-      const { session, store, events, sent, advance, close } = await openDue(
-        answersPlain(400, { status, message: 'no' }),
-      );
+      const { session, store, events, sent, advance } = await openDue(answersPlain(400, { status, message: 'no' }));
       expect(names(events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
       expect(session.state.phase).toBe('ended');
       expect(session.advertisingToken).toBe('advertising-1');
@@ -80,7 +75,6 @@ describe('the end of the refresh token', () => {
       await advance(HOUR);
       expect(names(events).slice(3)).toEqual(['expired advertising']);
       expect(sent).toHaveLength(1);
-      close();
     },
   );
 
@@ -95,12 +89,11 @@ describe('the end of the refresh token', () => {
     expect(names(events)).toEqual(['token load', 'token tab']);
     expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: DUE + 15 * MINUTE });
     expect(await store.read()).not.toHaveProperty('ended');
-    fixture.close();
   });
 });
 
 test('the end of a set that the page supplies again at each `needsTokens`, as from a cache: the service is asked once', async () => {
-  const { openStored, sent, advance, close } = createFixture(answersPlain(400, { status: 'expired_token' }));
+  const { openStored, sent, advance } = createFixture(answersPlain(400, { status: 'expired_token' }));
   const { session } = openStored();
   let calls = 0;
   // Endless calls would block the test.
@@ -114,7 +107,6 @@ test('the end of a set that the page supplies again at each `needsTokens`, as fr
   expect(session.state.phase).toBe('ended');
   await session.setTokens(success(2));
   expect(session.advertisingToken).toBe('advertising-2');
-  close();
 });
 
 describe('a faulty answer', () => {
@@ -149,7 +141,7 @@ describe('a faulty answer', () => {
     ['an encrypted answer with an unknown status', 'malformed_response 200', answersSealed({ status: 'maybe' })],
     ['an encrypted null', 'malformed_response 200', answersSealed('null')],
   ])('%s is an error, and the set stays in force', async (_, code, service) => {
-    const { session, events, advance, store, close } = await openDue(service);
+    const { session, events, advance, store } = await openDue(service);
     expect(names(events)).toEqual(['token load', `error ${code}`]);
     expect(session.state).toMatchObject({ phase: 'due', lastError: { name: 'TokenError' } });
     expect(`${session.state.lastError} ${session.state.lastError?.cause}`).not.toContain('secret-of-the-answer');
@@ -157,15 +149,13 @@ describe('a faulty answer', () => {
     expect(await store.read()).toMatchObject(recordOf(1, START));
     await advance(30_000);
     expect(names(events)).toEqual(['token load', `error ${code}`, `error ${code}`]);
-    close();
   });
 
   test('is followed by three spaced retries, each with an error, then by `needsTokens`', async () => {
-    const { events, sent, advance, close } = await openDue(answersPlain(401));
+    const { events, sent, advance } = await openDue(answersPlain(401));
     await advance(2 * HOUR);
     expect(sent.map(({ at }) => at - DUE)).toEqual([0, 30_000, 150_000, 750_000]);
     const errors = Array(4).fill('error http_status 401');
     expect(names(events)).toEqual(['token load', ...errors, 'needsTokens refused', 'expired advertising']);
-    close();
   });
 });

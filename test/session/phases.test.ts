@@ -29,7 +29,6 @@ test('a set is fresh, due, stale and ended in turn, each at its exact millisecon
   fixture.serve(ENDED);
   await fixture.advance(5 * MINUTE);
   expect(seen).toEqual(['fresh', 'due', 'stale', 'ended']);
-  fixture.close();
 });
 
 describe('when the timers of the page do not run', () => {
@@ -49,7 +48,6 @@ describe('when the timers of the page do not run', () => {
     expect(session.state.phase).toBe('stale');
     await until(() => events.length === 2);
     expect(names(events)).toEqual(['token load', 'expired advertising']);
-    fixture.close();
   });
 
   test('reading `advertisingToken` starts a refresh that is due', async () => {
@@ -62,7 +60,6 @@ describe('when the timers of the page do not run', () => {
     expect(session.advertisingToken).toBe('advertising-1');
     await until(() => session.advertisingToken === 'advertising-2');
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 });
 
@@ -76,6 +73,5 @@ describe('waitingFor', () => {
     fixture.serve(rotate);
     await fixture.advance(15_000);
     expect(session.state.waitingFor).toBeUndefined();
-    fixture.close();
   });
 });

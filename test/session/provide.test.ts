@@ -19,7 +19,6 @@ describe('`provide`', () => {
     await fixture.settle();
     expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
     expect(names(events)).toEqual(['token provide']);
-    fixture.close();
   });
 
   test('may resolve with an opt-out', async () => {
@@ -27,7 +26,6 @@ describe('`provide`', () => {
     const { session, events } = fixture.open({ provide: async () => ({ status: 'optout' }) });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
     expect(names(events)).toEqual(['optout']);
-    fixture.close();
   });
 
   test.each<[string, () => unknown]>([
@@ -45,7 +43,6 @@ describe('`provide`', () => {
       expect(provide).toHaveBeenCalledOnce();
       expect(names(events)).toEqual(['needsTokens empty']);
       expect(session.state.lastError).toBeUndefined();
-      fixture.close();
     },
   );
 
@@ -56,7 +53,6 @@ describe('`provide`', () => {
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     await session.refresh();
     expect(session.advertisingToken).toBe('advertising-1');
-    fixture.close();
   });
 
   test('is called at once by refresh() and signIn(), whatever pause its server has asked for', async () => {
@@ -70,7 +66,6 @@ describe('`provide`', () => {
     expect(provide).toHaveBeenCalledTimes(2);
     await expect(session.signIn()).rejects.toMatchObject({ code: 'provide_failed' });
     expect(provide).toHaveBeenCalledTimes(3);
-    fixture.close();
   });
 
   test('is ignored if another tab logs out just before its answer is written', async () => {
@@ -90,7 +85,6 @@ describe('`provide`', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(await inner.read()).toEqual(loggedOut);
     expect(names(events)).not.toContain('token provide');
-    fixture.close();
   });
 
   test('is not called after a logout', async () => {
@@ -103,7 +97,6 @@ describe('`provide`', () => {
     expect(provide).not.toHaveBeenCalled();
     expect(session.advertisingToken).toBeUndefined();
     expect(names(events)).toEqual(['token load']);
-    fixture.close();
   });
 
   test.each<[string, string, Provide]>([
@@ -143,7 +136,6 @@ describe('`provide`', () => {
       await fixture.advance(6 * MINUTE);
       expect(session.advertisingToken).toBe('advertising-4');
       expect(session.state.lastError).toBeUndefined();
-      fixture.close();
     },
   );
 
@@ -164,7 +156,6 @@ describe('`provide`', () => {
     await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-1');
     expect(names(events)).toEqual(['token set']);
-    fixture.close();
   });
 
   test('that signs the user out before it returns, and never answers, does not delay the next sign-in', async () => {
@@ -180,7 +171,6 @@ describe('`provide`', () => {
     await until(() => calls);
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-1');
-    fixture.close();
   });
 
   test.each<[string, () => unknown]>([
@@ -198,7 +188,6 @@ describe('`provide`', () => {
     expect(session.state.lastError).toMatchObject({ code: 'provide_failed', retryAfterMs: 600_000 });
     await fixture.advance(2 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-1');
-    fixture.close();
   });
 });
 
@@ -214,7 +203,6 @@ test('`provide` may set `onabort` of its signal', async () => {
   session.close();
   await fixture.settle();
   expect(aborted).toBe(1);
-  fixture.close();
 });
 
 test('text that a parser inside `provide` quotes in its error appears in no error or log of the session', async () => {

@@ -19,7 +19,6 @@ describe('a damaged record', () => {
     await session.setTokens(success(2));
     expect(await store.read()).toMatchObject({ v: 2, set: { advertisingToken: 'advertising-2' } });
     expect(names(events)).toEqual(['needsTokens empty', 'token set']);
-    fixture.close();
   });
 
   test.each<[string, unknown, boolean]>([
@@ -43,7 +42,6 @@ describe('a damaged record', () => {
     expect(names(events)).toEqual(['token load']);
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-9');
-    fixture.close();
   });
 
   test('a store that is emptied during a refresh stays empty, whatever the service answers', async () => {
@@ -60,7 +58,6 @@ describe('a damaged record', () => {
     await fixture.settle();
     expect(await store.read()).toBeUndefined();
     expect(session.state.phase).toBe('empty');
-    fixture.close();
   });
 });
 
@@ -79,5 +76,4 @@ test('the record contains the set, generation, times, clock offset and operator,
   expect(await store.read()).toEqual({ ...empty, generation: 2 });
   await session.setTokens({ status: 'optout' });
   expect(await store.read()).toEqual({ ...empty, generation: 3, optedOut: true });
-  fixture.close();
 });

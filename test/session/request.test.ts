@@ -23,7 +23,6 @@ test('a refresh is a POST of the raw refresh token, without credentials, redirec
     redirect: 'error',
   });
   expect(signal).toBeInstanceOf(AbortSignal);
-  fixture.close();
 });
 
 test('every answer is decrypted with the key that came with the refresh token sent', async () => {
@@ -32,7 +31,6 @@ test('every answer is decrypted with the key that came with the refresh token se
   await fixture.advance(60 * MINUTE);
   expect(fixture.sent.map(({ n }) => n)).toEqual([1, 2, 3, 4]);
   expect(session.advertisingToken).toBe('advertising-5');
-  fixture.close();
 });
 
 test('a page without Web Crypto refreshes through noble', async () => {
@@ -45,5 +43,4 @@ test('a page without Web Crypto refreshes through noble', async () => {
   expect(crypto.subtle).toBeUndefined();
   await fixture.advance(15 * MINUTE);
   await until(() => session.advertisingToken === 'advertising-3');
-  fixture.close();
 });

@@ -10,7 +10,7 @@ beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 test('a late answer of `provide` is never shown if another page has supplied a set meanwhile', async () => {
-  const { open, settle, advance, close } = createFixture();
+  const { open, settle, advance } = createFixture();
   const inner = memoryStore();
   let pauseMs = 0;
   const store: Store = {
@@ -36,11 +36,10 @@ test('a late answer of `provide` is never shown if another page has supplied a s
   shown.add(session.advertisingToken);
   expect([...shown]).not.toContain('advertising-2');
   expect(session.advertisingToken).toBe('advertising-3');
-  close();
 });
 
 test('a page whose store has failed keeps its user, whatever that store contains', async () => {
-  const { open, advance, settle, close } = createFixture();
+  const { open, advance, settle } = createFixture();
   const loggedOut = { v: 2, generation: 4, baseUrl: recordOf(1).baseUrl, offsetMs: 0, changedAt: Date.now() };
   const store: Store = {
     read: async () => loggedOut,
@@ -57,7 +56,6 @@ test('a page whose store has failed keeps its user, whatever that store contains
   setVisible(true);
   await settle();
   expect(session.advertisingToken).toBe('advertising-2');
-  close();
 });
 
 test('a page that leaves and comes back at once still notices a logout in another tab', async () => {
@@ -69,11 +67,10 @@ test('a page that leaves and comes back at once still notices a logout in anothe
   await a.session.clear();
   await until(() => b.session.advertisingToken === undefined);
   expect(b.session.state.phase).toBe('empty');
-  fixture.close();
 });
 
 test('consent given again: the page reads its store before it asks for a set', async () => {
-  const { session, grant, withdraw, inner, events, settle, close } = openAsking();
+  const { session, grant, withdraw, inner, events, settle } = openAsking();
   grant();
   await settle();
   withdraw();
@@ -86,7 +83,6 @@ test('consent given again: the page reads its store before it asks for a set', a
   await settle();
   expect(session.advertisingToken).toBe('advertising-2');
   expect(names(events)).toEqual(['token tab']);
-  close();
 });
 
 test.each([
@@ -102,7 +98,7 @@ test.each([
   'a page that %s and was suspended without an event gives out nothing before it has read again',
   async (_, before) => {
     setVisible(false);
-    const { open, advance, settle, close } = createFixture();
+    const { open, advance, settle } = createFixture();
     const store = memoryStore(recordOf(1));
     const { session } = open({ store });
     await session.ready;
@@ -117,7 +113,6 @@ test.each([
     expect(session.advertisingToken).toBeUndefined();
     await settle();
     expect(session.advertisingToken).toBe('advertising-2');
-    close();
   },
 );
 
@@ -129,7 +124,7 @@ test('an opt-out before consent holds back the set supplied after it, even if th
     update: (change) => (isHanging ? new Promise(() => {}) : inner.update(change)),
   };
   const { consent, grant } = controlledConsent();
-  const { open, serve, advance, settle, close } = createFixture();
+  const { open, serve, advance, settle } = createFixture();
   serve(() => new Promise(() => {}));
   const { session } = open({ store, consent });
   await session.setTokens({ status: 'optout' });
@@ -140,5 +135,4 @@ test('an opt-out before consent holds back the set supplied after it, even if th
   await settle();
   expect(session.state.phase).toBe('optedOut');
   expect(session.advertisingToken).toBeUndefined();
-  close();
 });

@@ -35,7 +35,6 @@ describe('a visible page', () => {
     expect(timers.fired).toBeGreaterThan(0);
     expect(timers.fired).toBeLessThanOrEqual(120);
     expect(vi.getTimerCount()).toBe(1);
-    fixture.close();
   });
 
   test('has no timer if nothing is scheduled', async () => {
@@ -47,7 +46,6 @@ describe('a visible page', () => {
     await session.setTokens({ status: 'optout' });
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
-    fixture.close();
   });
 
   test('refreshes at the exact millisecond even after a delay of more than 2^31-1 ms', async () => {
@@ -61,7 +59,6 @@ describe('a visible page', () => {
     expect(fixture.sent).toEqual([]);
     await fixture.advance(1);
     expect(fixture.sent.map(({ at }) => at)).toEqual([refreshAt]);
-    fixture.close();
   });
 
   test('notices within a minute that the device slept, and at once on `pageshow`', async () => {
@@ -74,7 +71,6 @@ describe('a visible page', () => {
     vi.setSystemTime(Date.now() + 20 * MINUTE);
     window.dispatchEvent(new Event('pageshow'));
     await until(() => session.advertisingToken === 'advertising-3');
-    fixture.close();
   });
 });
 
@@ -89,7 +85,6 @@ describe('a hidden page', () => {
     await fixture.advance(HOUR);
     expect(fixture.sent).toEqual([]);
     expect(session.state.phase).toBe('stale');
-    fixture.close();
   });
 
   test('counts as hidden even if an element is named visibilityState', async () => {
@@ -103,7 +98,6 @@ describe('a hidden page', () => {
     await fixture.settle();
     expect(session.state.next?.reason).toBe('hidden');
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 
   test('is awake once it is found visible, even without an event, as in some webviews', async () => {
@@ -117,7 +111,6 @@ describe('a hidden page', () => {
     await fixture.advance(10 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 
   test('clears its timer when it is hidden, and catches up when it is visible', async () => {
@@ -136,7 +129,6 @@ describe('a hidden page', () => {
     expect(names(events)).toEqual(['token load', 'token refresh']);
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
-    fixture.close();
   });
 
   test('catches up on the first getToken()', async () => {
@@ -146,7 +138,6 @@ describe('a hidden page', () => {
     await session.ready;
     expect(await session.getToken()).toBe('advertising-2');
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 
   test('that thaws during the back-off tries for a waiting getToken() within 2 s, and keeps no timer', async () => {
@@ -169,7 +160,6 @@ describe('a hidden page', () => {
     expect(await Promise.race([token, 'still waiting'])).toBe('advertising-2');
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
-    fixture.close();
   });
 
   test('sets no timer when a refresh completes while it is hidden', async () => {
@@ -183,7 +173,6 @@ describe('a hidden page', () => {
     await until(() => session.advertisingToken === 'advertising-2');
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
-    fixture.close();
   });
 });
 
@@ -205,6 +194,5 @@ test.each([0.1, 0.4])(
       await fixture.advance(15 * MINUTE + 50);
       expect(fixture.sent).toHaveLength(quarter);
     }
-    fixture.close();
   },
 );

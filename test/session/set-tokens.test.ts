@@ -16,7 +16,6 @@ describe('the `tokens` option', () => {
     await fixture.settle();
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
     expect(names(events)).toEqual(['token set']);
-    fixture.close();
   });
 
   test('may be an opt-out', async () => {
@@ -26,7 +25,6 @@ describe('the `tokens` option', () => {
     await session.ready;
     expect(session.state.phase).toBe('optedOut');
     expect(names(events)).toEqual(['optout']);
-    fixture.close();
   });
 
   test('causes one error and leaves the stored set alone if it is no set', async () => {
@@ -38,7 +36,6 @@ describe('the `tokens` option', () => {
     expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1));
-    fixture.close();
   });
 });
 
@@ -61,7 +58,6 @@ describe('setTokens()', () => {
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1, START));
     expect(names(events)).toEqual(['token load']);
-    fixture.close();
   });
 
   test('changes the token at once and emits it after the write', async () => {
@@ -87,7 +83,6 @@ describe('setTokens()', () => {
     await done;
     await fixture.settle();
     expect(names(events)).toEqual(['needsTokens empty', 'token set']);
-    fixture.close();
   });
 
   test('of the set that is already in force emits nothing', async () => {
@@ -97,7 +92,6 @@ describe('setTokens()', () => {
     await session.setTokens(success(1));
     await fixture.settle();
     expect(names(events)).toEqual(['token load']);
-    fixture.close();
   });
 
   test('called several times at once leaves the last set in force, in page and store', async () => {
@@ -108,7 +102,6 @@ describe('setTokens()', () => {
     expect(session.advertisingToken).toBe('advertising-4');
     expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
     expect(names(events)).toEqual(['token set']);
-    fixture.close();
   });
 });
 
@@ -127,7 +120,7 @@ describe('a page that is rendered with a set', () => {
   const issued = (n: number) => success(n, START + 1000 * n);
 
   test('replaces the stored set if its own expires later, also after a logout', async () => {
-    const { store, session, open, settle, close } = await openAfter([1, 2]);
+    const { store, session, open, settle } = await openAfter([1, 2]);
     const next = open({ store, tokens: issued(3) });
     await settle();
     expect(next.session.advertisingToken).toBe('advertising-3');
@@ -135,29 +128,26 @@ describe('a page that is rendered with a set', () => {
     const later = open({ store, tokens: issued(4) });
     await settle();
     expect(later.session.advertisingToken).toBe('advertising-4');
-    close();
   });
 
   test('does not undo a logout', async () => {
-    const { store, session, open, settle, close } = await openAfter([1, 2]);
+    const { store, session, open, settle } = await openAfter([1, 2]);
     await session.clear();
     for (const n of [1, 2]) {
       const again = open({ store, tokens: issued(n) });
       await settle();
       expect(again.session.advertisingToken).toBeUndefined();
     }
-    close();
   });
 
   test('puts its set in force after clear({ forget: true }), which leaves no trace of the user in the store', async () => {
-    const { store, session, open, settle, close } = await openAfter([1, 2]);
+    const { store, session, open, settle } = await openAfter([1, 2]);
     await session.clear({ forget: true });
     expect(JSON.stringify(await store.read())).not.toContain('real');
     expect(await store.read()).toMatchObject({ receivedAt: 0, acceptedUntil: 0 });
     const again = open({ store, tokens: issued(1) });
     await settle();
     expect(again.session.advertisingToken).toBe('advertising-1');
-    close();
   });
 });
 
@@ -167,5 +157,4 @@ test('setTokens() right after the start of a page with a known set emits the cau
   await session.setTokens(success(5));
   await fixture.settle();
   expect(names(events)).toEqual(['token set']);
-  fixture.close();
 });

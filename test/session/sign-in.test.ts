@@ -10,21 +10,19 @@ afterEach(restoreGlobals);
 describe('signIn()', () => {
   test('asks `provide` although a good set is in force, and replaces it', async () => {
     const provide = vi.fn(async () => success(8));
-    const { session, store, sent, close } = await openLoaded({ provide });
+    const { session, store, sent } = await openLoaded({ provide });
     await session.signIn();
     expect(provide).toHaveBeenCalledOnce();
     expect(session.advertisingToken).toBe('advertising-8');
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-8' } });
     expect(sent).toEqual([]);
-    close();
   });
 
   test('withdraws the previous token at once, in the same task', async () => {
-    const { session, close } = await openLoaded({ provide: () => new Promise(() => {}) });
+    const { session } = await openLoaded({ provide: () => new Promise(() => {}) });
     expect(session.advertisingToken).toBe('advertising-1');
     void session.signIn();
     expect(session.advertisingToken).toBeUndefined();
-    close();
   });
 
   test.each([
@@ -32,20 +30,18 @@ describe('signIn()', () => {
     ['says that nobody is signed in', async () => null, 'no_token'],
     ['is missing', undefined, 'no_token'],
   ])('ends the former set even if `provide` %s', async (_, provide, code) => {
-    const { session, store, close } = await openLoaded({ provide });
+    const { session, store } = await openLoaded({ provide });
     await expect(session.signIn()).rejects.toMatchObject({ code });
     expect(session.advertisingToken).toBeUndefined();
     expect(await store.read()).not.toMatchObject({ set: expect.anything() });
-    close();
   });
 
   test('rejects with no_token if the stored record is damaged: the erasure is stored', async () => {
-    const { session, store, close } = await openLoaded();
+    const { session, store } = await openLoaded();
     await store.update(() => 'damaged');
     await expect(session.signIn()).rejects.toMatchObject({ code: 'no_token' });
     expect(await store.read()).toMatchObject({ changedAt: expect.any(Number) });
     expect(await store.read()).not.toMatchObject({ set: expect.anything() });
-    close();
   });
 
   test('on a page that is still loading, followed by a set, does not refresh that set', async () => {
@@ -55,6 +51,5 @@ describe('signIn()', () => {
     await Promise.all([session.setTokens(success(8)), signedIn]);
     expect(session.advertisingToken).toBe('advertising-8');
     expect(fixture.sent).toEqual([]);
-    fixture.close();
   });
 });

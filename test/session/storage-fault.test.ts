@@ -1,6 +1,6 @@
 /** Storage that fails or hangs: the session continues in memory. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
 import { MINUTE, names, recordEvents, START, useFakeClock } from '../support/clock.ts';
 import { BASE_URL, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
@@ -38,14 +38,14 @@ test('a working IndexedDB: the next page loads the set', async () => {
 });
 
 test('no IndexedDB at all: the session uses memory and emits no error', async () => {
-  const { indexedDB } = globalThis;
+  const own = Object.getOwnPropertyDescriptor(globalThis, 'indexedDB')!;
+  onTestFinished(() => void Object.defineProperty(globalThis, 'indexedDB', own));
   Reflect.deleteProperty(globalThis, 'indexedDB');
   const { session, events, settle } = openOnDatabase({ tokens: success(1) });
   await session.ready;
   await settle();
   expect(session.state.persistence).toBe('memory');
   expect(names(events)).toEqual(['token set']);
-  globalThis.indexedDB = indexedDB;
   session.close();
 });
 
@@ -92,23 +92,20 @@ describe('the session falls back to memory within 1.5 s and emits one error if',
 
   test('reading the global `indexedDB` throws', async () => {
     const own = Object.getOwnPropertyDescriptor(globalThis, 'indexedDB')!;
+    onTestFinished(() => void Object.defineProperty(globalThis, 'indexedDB', own));
     Object.defineProperty(globalThis, 'indexedDB', {
       configurable: true,
       get: () => {
         throw new DOMException('denied', 'SecurityError');
       },
     });
-    try {
-      const { session } = openOnDatabase();
-      await session.ready;
-      // The next page may be able to read what was stored before.
-      await expect(session.setTokens(success(1))).rejects.toMatchObject({ code: 'storage_failed' });
-      expect(session.advertisingToken).toBe('advertising-1');
-      expect(session.state.persistence).toBe('memory');
-      session.close();
-    } finally {
-      Object.defineProperty(globalThis, 'indexedDB', own);
-    }
+    const { session } = openOnDatabase();
+    await session.ready;
+    // The next page may be able to read what was stored before.
+    await expect(session.setTokens(success(1))).rejects.toMatchObject({ code: 'storage_failed' });
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('memory');
+    session.close();
   });
 
   const kinds: [string, Partial<Store>][] = [
@@ -138,7 +135,6 @@ describe('the session falls back to memory within 1.5 s and emits one error if',
     ]);
     await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
   });
 });
 
@@ -154,7 +150,6 @@ test('a store that starts to fail later: the page keeps its token and refreshes 
   expect(names(events)).toEqual(['token load', 'error storage_failed', 'token refresh']);
   await fixture.advance(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-3');
-  fixture.close();
 });
 
 test('a failed store that hangs: the token of a later login is announced without a wait for it', async () => {
@@ -165,7 +160,6 @@ test('a failed store that hangs: the token of a later login is announced without
   void session.setTokens(success(1));
   await fixture.settle();
   expect(names(events)).toContain('token set');
-  fixture.close();
 });
 
 test('a database that fails to open once is opened again, without an error', async () => {
@@ -193,7 +187,6 @@ test('a store that was erased and then written by another tab for another user: 
   window.dispatchEvent(new Event('pageshow'));
   await fixture.settle();
   expect(session.advertisingToken).toBe('advertising-5');
-  fixture.close();
 });
 
 describe('the stored token is never returned before the write of', () => {
@@ -210,7 +203,6 @@ describe('the stored token is never returned before the write of', () => {
     seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
     await fixture.settle();
     expect(seen).not.toContain('advertising-1');
-    fixture.close();
   });
 });
 
@@ -224,7 +216,6 @@ test('a store that reports writes it did not make causes no request loop', async
   await fixture.advance(15 * MINUTE + 1000);
   expect(calls).toBeGreaterThan(0);
   expect(calls).toBeLessThan(20);
-  fixture.close();
 });
 
 test('a store whose update() resolves with undefined does not affect the session', async () => {
@@ -235,7 +226,6 @@ test('a store whose update() resolves with undefined does not affect the session
   expect(session.advertisingToken).toBe('advertising-1');
   await session.clear();
   expect(session.state).toMatchObject({ phase: 'empty', persistence: 'memory', lastError: undefined });
-  fixture.close();
 });
 
 describe('a store of the host', () => {
@@ -251,7 +241,6 @@ describe('a store of the host', () => {
     expect(session.state.persistence).toBe('memory');
     await fixture.settle();
     expect(names(events)).toContain('error storage_failed');
-    fixture.close();
   });
 
   test('whose update() does not call its argument: a logout rejects, because the next page finds the user', async () => {
@@ -259,6 +248,5 @@ describe('a store of the host', () => {
     const { session } = fixture.open({ store: { read: async () => recordOf(1), update: async () => undefined } });
     await session.ready;
     await expect(session.clear()).rejects.toMatchObject({ code: 'storage_failed' });
-    fixture.close();
   });
 });

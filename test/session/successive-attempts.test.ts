@@ -135,7 +135,6 @@ describe('an abandoned attempt or call', () => {
     expect(b.session.advertisingToken).toBe('advertising-7');
     expect(Date.now() - START).toBeLessThan(1000);
     await refreshing;
-    tabs.close();
   });
 
   test.each<[how: string, code: string, (session: Session, withdraw: () => void) => void]>([

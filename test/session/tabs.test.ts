@@ -31,7 +31,6 @@ describe('a tab adopts from another tab', () => {
     await fixture.settle();
     expect(names(a.events)).toEqual(['token load', 'token set']);
     expect(names(b.events)).toEqual(['token load', 'token tab']);
-    fixture.close();
   });
 
   test('a logout', async () => {
@@ -42,16 +41,14 @@ describe('a tab adopts from another tab', () => {
     expect(b.session.state.phase).toBe('empty');
     expect(fixture.sent).toEqual([]);
     expect(names(b.events)).not.toContain('expired advertising');
-    fixture.close();
   });
 
   test('an opt-out', async () => {
-    const { fixture, a, b } = await openTwoTabs();
+    const { a, b } = await openTwoTabs();
     await a.session.setTokens({ status: 'optout' });
     await until(() => b.events.length > 1);
     expect(names(b.events)).toEqual(['token load', 'optout']);
     expect(b.session.state.phase).toBe('optedOut');
-    fixture.close();
   });
 
   test('a rotation', async () => {
@@ -61,7 +58,6 @@ describe('a tab adopts from another tab', () => {
     await fixture.settle();
     expect(names(b.events)).toEqual(['token load', 'token tab']);
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 
   test('the end of the refresh token, and does not send it again', async () => {
@@ -72,7 +68,6 @@ describe('a tab adopts from another tab', () => {
     await fixture.advance(20 * MINUTE);
     expect(names(b.events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
     expect(fixture.sent).toHaveLength(1);
-    fixture.close();
   });
 
   test('a logout during its own refresh, whose answer it ignores', async () => {
@@ -88,7 +83,6 @@ describe('a tab adopts from another tab', () => {
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual([undefined, undefined]);
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
     expect(names(b.events)).toEqual(['token load']);
-    fixture.close();
   });
 
   test('a logout and the same set again during its own refresh, whose answer it ignores', async () => {
@@ -107,7 +101,6 @@ describe('a tab adopts from another tab', () => {
     expect(await store.read()).toMatchObject({ generation: 3, set: { advertisingToken: 'advertising-1' } });
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-1', 'advertising-1']);
     expect(names(b.events)).toEqual(['token load']);
-    fixture.close();
   });
 });
 
@@ -120,7 +113,6 @@ test('a session of another name adopts nothing', async () => {
   await fixture.settle();
   expect(other.session.advertisingToken).toBeUndefined();
   expect(names(other.events)).toEqual(['needsTokens empty']);
-  fixture.close();
 });
 
 test('a tab that missed a message reads the new set when it becomes visible', async () => {
@@ -132,7 +124,6 @@ test('a tab that missed a message reads the new set when it becomes visible', as
   setVisible(true);
   await until(() => b.session.advertisingToken === 'advertising-5');
   expect(names(b.events)).toEqual(['token load', 'token tab']);
-  fixture.close();
 });
 
 test('a tab that missed a rotation reads it from the store when its own set is due, and sends no request', async () => {
@@ -144,15 +135,13 @@ test('a tab that missed a rotation reads it from the store when its own set is d
   expect(b.session.advertisingToken).toBe('advertising-2');
   expect(names(b.events)).toEqual(['token load', 'token tab']);
   expect(fixture.sent).toEqual([]);
-  fixture.close();
 });
 
 test('a new tab sends a message on its channel, so that Chromium evicts a cached page that blocks the database', async () => {
-  const { session, store, open, close } = await openLoaded({ name: 'tabs-message' });
+  const { session, store, open } = await openLoaded({ name: 'tabs-message' });
   await store.update(() => ({ ...recordOf(3), generation: 2 }));
   open({ store, name: 'tabs-message' });
   await until(() => session.advertisingToken === 'advertising-3');
-  close();
 });
 
 test('refresh() that waits for another tab’s refresh rejects if that one fails', async () => {
@@ -171,5 +160,4 @@ test('refresh() that waits for another tab’s refresh rejects if that one fails
   await fixture.advance(20_000);
   expect([await first, await second]).toEqual(['http_status', 'timeout']);
   expect(fixture.sent).toHaveLength(1);
-  fixture.close();
 });

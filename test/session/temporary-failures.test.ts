@@ -18,7 +18,7 @@ describe('a temporary failure', () => {
     '%s: the set stays in force, one error is emitted, and retries continue until the service is back',
     async (_, code, service) => {
       vi.spyOn(Math, 'random').mockReturnValue(0);
-      const { session, events, sent, serve, advance, close } = await openDue(service);
+      const { session, events, sent, serve, advance } = await openDue(service);
       expect(names(events)).toEqual(['token load', `error ${code}`]);
       expect(session.advertisingToken).toBe('advertising-1');
       await advance(40 * MINUTE);
@@ -30,18 +30,16 @@ describe('a temporary failure', () => {
       await advance(5 * MINUTE);
       expect(names(events)).toEqual(['token load', `error ${code}`, 'token refresh']);
       expect(session.state.lastError).toBeUndefined();
-      close();
     },
   );
 
   test('a second outage after a success emits another error', async () => {
-    const { events, serve, advance, close } = await openDue(offline);
+    const { events, serve, advance } = await openDue(offline);
     serve(rotate);
     await advance(5 * MINUTE);
     serve(offline);
     await advance(20 * MINUTE);
     expect(names(events)).toEqual(['token load', 'error network', 'token refresh', 'error network']);
-    close();
   });
 
   test.each<[string, Service]>([
@@ -51,7 +49,7 @@ describe('a temporary failure', () => {
       () => ({ status: 200, headers: new Headers(), text: () => new Promise(() => {}) }) as unknown as Response,
     ],
   ])('times out after 10 s in total: %s', async (_, service) => {
-    const { session, events, sent, advance, serve, close } = await openDue(service);
+    const { session, events, sent, advance, serve } = await openDue(service);
     await advance(9_999);
     expect(names(events)).toEqual(['token load']);
     await advance(1);
@@ -61,31 +59,28 @@ describe('a temporary failure', () => {
     serve(rotate);
     await advance(10_000);
     expect(session.advertisingToken).toBe('advertising-2');
-    close();
   });
 
   test('an answer after the time-out is ignored', async () => {
     let answer = (_: Response) => {};
-    const { session, advance, sent, serve, close } = await openDue(() => new Promise((resolve) => (answer = resolve)));
+    const { session, advance, sent, serve } = await openDue(() => new Promise((resolve) => (answer = resolve)));
     serve(offline);
     await advance(10_000);
     answer(new Response(sealedFor(1, '{"status":"optout"}')));
     await advance(1000);
     expect(sent.length).toBeGreaterThan(0);
     expect(session.state.phase).toBe('due');
-    close();
   });
 
   test('Retry-After in seconds is respected', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { events, sent, serve, advance, close } = await openDue(answersPlain(429, '', { 'retry-after': '120' }));
+    const { events, sent, serve, advance } = await openDue(answersPlain(429, '', { 'retry-after': '120' }));
     serve(rotate);
     await advance(120_000 - 1);
     expect(sent).toHaveLength(1);
     await advance(1);
     expect(sent).toHaveLength(2);
     expect(names(events)).toEqual(['token load', 'error http_status 429', 'token refresh']);
-    close();
   });
 
   test.each([
@@ -96,12 +91,11 @@ describe('a temporary failure', () => {
     ['a date', new Date(DUE + 2 * HOUR).toUTCString()],
   ])('Retry-After as %s is ignored', async (_, after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { sent, serve, advance, close } = await openDue(answersPlain(503, '', { 'retry-after': after }));
+    const { sent, serve, advance } = await openDue(answersPlain(503, '', { 'retry-after': after }));
     serve(rotate);
     await advance(4_000);
     expect(sent).toHaveLength(1);
     await advance(1_000);
     expect(sent).toHaveLength(2);
-    close();
   });
 });

@@ -22,7 +22,6 @@ describe('a store that cannot be written to', () => {
     await leave(session);
     expect(session.advertisingToken).toBeUndefined();
     expect(JSON.stringify(await inner.read()) ?? '').not.toMatch(/advertising-|refresh-/);
-    fixture.close();
   });
 
   test('contains nothing after a switch of user, even once there is space again: the page continues in memory', async () => {
@@ -39,7 +38,6 @@ describe('a store that cannot be written to', () => {
     expect(session.advertisingToken).toBe('advertising-5');
     expect(session.state.persistence).toBe('memory');
     expect(await inner.read()).toBeUndefined();
-    fixture.close();
   });
 
   test('is not erased by an earlier logout after another tab has written a new set', async () => {
@@ -52,7 +50,6 @@ describe('a store that cannot be written to', () => {
     await healthy.session.setTokens(success(7));
     await fixture.advance(3_000);
     expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
-    fixture.close();
   });
 
   test('keeps its set if a refresh cannot be written', async () => {
@@ -63,7 +60,6 @@ describe('a store that cannot be written to', () => {
     await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
-    fixture.close();
   });
 
   test('keeps the tombstone of an opt-out that the page never read, and loses the set behind it', async () => {
@@ -74,7 +70,6 @@ describe('a store that cannot be written to', () => {
     await session.clear();
     expect(await inner.read()).toMatchObject({ generation: 9, optedOut: true });
     expect(await inner.read()).not.toHaveProperty('set.refreshToken');
-    fixture.close();
   });
 
   test('and may keep the former user, although the page was rendered for another: a second error says so', async () => {
@@ -85,7 +80,6 @@ describe('a store that cannot be written to', () => {
     await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-2');
     expect(names(events)).toEqual(['error storage_failed', 'token set', 'error storage_failed']);
-    fixture.close();
   });
 
   test('and hangs: a logout rejects with storage_failed, and its timed-out writes erase nothing when they run in the end', async () => {
@@ -108,7 +102,6 @@ describe('a store that cannot be written to', () => {
     const stored = { ...recordOf(5), generation: 1 };
     expect(late.length).toBeGreaterThan(1);
     for (const change of late) expect(change(stored)).toBe(stored);
-    fixture.close();
   });
 });
 
@@ -125,7 +118,6 @@ test('a tab that continues in memory keeps its opt-out, whatever another tab doe
   fixture.serve(() => new Promise(() => {}));
   await tab.session.setTokens(success(2));
   expect(tab.session.advertisingToken).toBeUndefined();
-  fixture.close();
 });
 
 describe('a logout on a full disk', () => {
@@ -145,7 +137,6 @@ describe('a logout on a full disk', () => {
     expect(await inner.read()).toBeUndefined();
     other.close();
     expect(messages).not.toEqual([]);
-    fixture.close();
   });
 
   test('makes no other tab call `provide`', async () => {
@@ -159,6 +150,5 @@ describe('a logout on a full disk', () => {
     await fixture.settle();
     expect(other.session.advertisingToken).toBeUndefined();
     expect(provide).not.toHaveBeenCalled();
-    fixture.close();
   });
 });
