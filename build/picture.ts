@@ -16,11 +16,11 @@ try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 1200 } });
   await page.goto(demo.url);
   const says = (text: string) =>
-    page.locator('tessera-inspector').getByText(text).first().waitFor({ state: 'attached' });
+    page.locator('tessera-inspector').getByText(text, { exact: true }).first().waitFor({ state: 'attached' });
   await page.click('#sign-in button[type=submit]');
   await says('refreshed here');
   await page.locator('input[name=fault][value="503"]').check({ force: true });
-  await says('http_status 503');
+  await says('503');
   await page.locator('input[name=fault][value=none]').check({ force: true });
   await page.click('#refresh');
   await page.waitForTimeout(12_000);

@@ -1,17 +1,10 @@
 /**
  * `tessera-id/inspector`: shows what a session does, as a text report (`inspect`) and as a timeline (`<tessera-inspector>`).
- *
- * Importing this file defines the element where there is a DOM. It reads only the public interface of a session.
+ * Importing this file defines the element where there is a DOM.
  */
 
 export { defineInspector, type InspectorElement } from './inspector/element.ts';
-export {
-  type InspectedEvent,
-  type Inspector,
-  type InspectorOptions,
-  inspect,
-  type Report,
-} from './inspector/inspect.ts';
+export { type Inspector, type InspectorOptions, inspect } from './inspector/inspect.ts';
 
 import { defineInspector, type InspectorElement } from './inspector/element.ts';
 

@@ -1,21 +1,17 @@
 /**
  * `<tessera-inspector>`: records a session, shows the lanes of all tabs as a figure and as a list, and copies a report.
- *
- * The pure files beside it decide what is recorded, what is shown where, and every word.
  */
 
 import type { Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';
-import { connectLanes, toText } from './channel.ts';
+import { connectLanes } from './channel.ts';
 import { drawFigure } from './draw.ts';
 import { type Lane, REASONS } from './entries.ts';
-import { pageFeatures } from './inspect.ts';
-import { layOut } from './layout.ts';
+import { layOut } from './figure.ts';
 import { createParts, showList } from './parts.ts';
+import { createRecording, type Recording } from './record.ts';
 import { CSS } from './style.ts';
-import { durationText, reportText } from './text.ts';
-import { changeView, KEYS, SPANS, type ViewAction, type ViewState, viewOf } from './view.ts';
-import { watchSession } from './watch.ts';
+import { durationText, reportText, statusOf } from './text.ts';
 
 /**
  * The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s; default 120, at most
@@ -30,34 +26,21 @@ export interface InspectorElement extends HTMLElement {
   readonly report: string;
 }
 
-/** How often the figure moves, ms; only once a second if a user prefers reduced motion, or if a pixel covers a long time. */
+/** How often the figure moves, ms; only once a second if a user prefers reduced motion. */
 const FRAME_MS = 250;
-
-/** One lane of this tab. */
-function ownLane(tab: string, label: string, watched: ReturnType<typeof watchSession>): Lane | undefined {
-  const { seen, entries } = watched.log();
-  if (!seen) return undefined;
-  const { phase, persistence, clockOffsetMs = 0 } = seen;
-  return {
-    tab,
-    label: toText(label),
-    phase,
-    persistence: toText(persistence),
-    clockOffsetMs: Math.round(clockOffsetMs),
-    entries,
-  };
-}
+/** Changes come in bursts: the other tabs get one message for each, after this time, ms. */
+const BURST_MS = 100;
+const MAX_SPAN_S = 30 * 86_400;
 
 /** Servers that render pages import this file too. */
 const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
 
 class TesseraInspector extends Base implements InspectorElement {
-  #now = () => Date.now();
+  declare now: () => number;
   #session: Session | undefined;
-  #watched: ReturnType<typeof watchSession> | undefined;
+  #recording: Recording | undefined;
   #lanes: ReturnType<typeof connectLanes> | undefined;
   #others: readonly Lane[] = [];
-  #view: ViewState = { spanMs: 120_000, panMs: 0 };
   #timer: ReturnType<typeof setInterval> | undefined;
   #sending: ReturnType<typeof setTimeout> | undefined;
   #tab = Math.random().toString(36).slice(2, 6).padEnd(4, '0');
@@ -65,20 +48,11 @@ class TesseraInspector extends Base implements InspectorElement {
   constructor() {
     super();
     // A framework, or a script before this one, may have set properties on the element before it was defined.
-    for (const name of ['now', 'session'] as const) {
-      const given = Object.getOwnPropertyDescriptor(this, name)?.value;
-      if (!given) continue;
-      delete (this as Partial<InspectorElement>)[name];
-      this[name] = given;
-    }
-  }
-
-  get now(): () => number {
-    return this.#now;
-  }
-
-  set now(now: () => number) {
-    this.#now = now;
+    this.now ??= () => Date.now();
+    const given = Object.getOwnPropertyDescriptor(this, 'session')?.value as Session | undefined;
+    if (!given) return;
+    delete (this as Partial<InspectorElement>).session;
+    this.session = given;
   }
 
   get session(): Session | undefined {
@@ -87,48 +61,34 @@ class TesseraInspector extends Base implements InspectorElement {
 
   set session(session: Session | undefined) {
     if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('tessera-inspector', session);
-    this.#watched?.stop();
+    this.#recording?.stop();
     this.#session = session;
-    this.#watched = undefined;
-    this.#watch();
-    this.#changed();
-  }
-
-  /** Record the session, continuing an earlier recording. */
-  #watch(): void {
-    if (!this.#session) return;
-    this.#watched?.stop();
     const now = () => this.now();
-    this.#watched = watchSession(this.#session, now, () => this.#changed(), this.#watched?.log());
+    this.#recording = session && createRecording(session, now, () => this.#changed());
+    this.#recording?.start();
+    this.#changed();
   }
 
   get report(): string {
-    return reportText(this.#all(), this.now(), { ...pageFeatures() });
+    return reportText(this.#all(), this.now());
   }
 
   connectedCallback(): void {
-    if (this.shadowRoot) this.#watch();
+    if (this.shadowRoot) this.#recording?.start();
     else this.#build();
-    const span = Number(this.getAttribute('span'));
-    if (span > 0) this.#view = { spanMs: Math.min(span * 1000, SPANS.at(-1)!), panMs: 0 };
-    const name = this.getAttribute('name') ?? 'tessera';
-    this.#lanes = connectLanes(
-      name,
-      () => this.#ownLane(),
-      (others) => {
-        this.#others = others;
-        this.#changed(false);
-      },
-    );
-    this.#lanes.send();
+    const onLanes = (others: readonly Lane[]) => {
+      this.#others = others;
+      this.#show();
+    };
+    this.#lanes = connectLanes(this.getAttribute('name') ?? 'tessera', () => this.#ownLane(), onLanes);
     const isCalm = globalThis.matchMedia?.('(prefers-reduced-motion: reduce)').matches;
     this.#timer = setInterval(() => document.hidden || this.#draw(), isCalm ? 4 * FRAME_MS : FRAME_MS);
-    this.#changed();
+    this.#show();
   }
 
   /** Leave nothing that holds the element or that the session would call. Recorded entries stay. */
   disconnectedCallback(): void {
-    this.#watched?.stop();
+    this.#recording?.stop();
     clearInterval(this.#timer);
     clearTimeout(this.#sending);
     this.#sending = undefined;
@@ -136,8 +96,8 @@ class TesseraInspector extends Base implements InspectorElement {
     this.#lanes = undefined;
   }
 
-  #find<E extends Element>(selector: string): E {
-    return this.shadowRoot!.querySelector<E>(selector)!;
+  #find(selector: string): Element {
+    return this.shadowRoot!.querySelector(selector)!;
   }
 
   #build(): void {
@@ -145,26 +105,16 @@ class TesseraInspector extends Base implements InspectorElement {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(CSS);
     root.adoptedStyleSheets = [sheet];
-    root.append(...createParts());
-    this.#find<HTMLElement>('[data-do=close]').hidden = !this.hasAttribute('docked');
-    root.addEventListener('click', ({ target }) => {
-      const name = (target as Element).closest<HTMLElement>('[data-do]')?.dataset['do'];
-      if (name === 'copy') void this.#copy();
-      else if (name === 'close') this.remove();
-      else if (name) this.#act(name as ViewAction);
-    });
-    this.#find('.figure').addEventListener('keydown', (event) => {
-      const { key, ctrlKey, metaKey, altKey } = event as KeyboardEvent;
-      const action = KEYS[key];
-      if (!action || ctrlKey || metaKey || altKey) return;
-      event.preventDefault();
-      this.#act(action);
-    });
-    this.#find('details').addEventListener('toggle', () => this.#changed(false));
+    root.append(...createParts(this.hasAttribute('docked')));
+    this.#find('[data-do=copy]').addEventListener('click', () => this.#copy());
+    root.querySelector('[data-do=close]')?.addEventListener('click', () => this.remove());
+    this.#find('details').addEventListener('toggle', () => this.#show());
   }
 
   #ownLane(): Lane | undefined {
-    return this.#watched && ownLane(this.#tab, this.getAttribute('label') ?? '', this.#watched);
+    if (!this.#session || !this.#recording) return undefined;
+    const status = statusOf(this.#session.state);
+    return { tab: this.#tab, label: this.getAttribute('label') ?? '', status, entries: this.#recording.entries };
   }
 
   #all(): Lane[] {
@@ -172,48 +122,32 @@ class TesseraInspector extends Base implements InspectorElement {
     return own ? [own, ...this.#others] : [...this.#others];
   }
 
-  #act(action: ViewAction): void {
-    this.#view = changeView(
-      this.#view,
-      action,
-      this.now(),
-      this.#all().flatMap(({ entries }) => entries),
-    );
-    const button = this.#find<HTMLElement>('[data-do=pause]');
-    button.setAttribute('aria-pressed', String(this.#view.pausedAt !== undefined));
-    this.#draw();
+  /** Something was recorded here. */
+  #changed(): void {
+    if (!this.#lanes) return;
+    this.#sending ??= setTimeout(() => {
+      this.#sending = undefined;
+      this.#lanes?.send();
+    }, BURST_MS);
+    this.#show();
   }
 
-  /** Something was recorded here (`isOwn`) or elsewhere. */
-  #changed(isOwn = true): void {
-    if (!this.isConnected || !this.shadowRoot) return;
-    // Changes come in bursts: send the other tabs one message for each burst.
-    if (isOwn) this.#sending ??= setTimeout(() => this.#sendLane(), 100);
-    if (this.#find<HTMLDetailsElement>('details').open) showList(this.#find('ol'), this.#all());
+  #show(): void {
+    if (!this.isConnected) return;
+    if (this.#find('details').hasAttribute('open')) showList(this.#find('ol'), this.#all());
     this.#draw();
-  }
-
-  #sendLane(): void {
-    this.#sending = undefined;
-    this.#lanes?.send();
   }
 
   #draw(): void {
-    const figure = this.#find<HTMLElement>('.figure');
     const now = this.now();
-    drawFigure(
-      this.#find<SVGSVGElement>('.figure svg'),
-      layOut(this.#all(), viewOf(this.#view, now, figure.clientWidth)),
-    );
-    this.#find('.span').textContent = durationText(this.#view.spanMs);
+    const span = Number(this.getAttribute('span'));
+    const spanMs = 1000 * Math.min(span > 0 ? span : 120, MAX_SPAN_S);
+    const figure = this.#find('.figure');
+    drawFigure(figure.firstElementChild!, layOut(this.#all(), now, spanMs, figure.clientWidth));
     const { phase = '', next } = this.#session?.state ?? {};
     this.#find('strong').textContent = phase === 'optedOut' ? 'opted out' : phase;
-    const when = next?.at === undefined ? '' : ` in ${durationText(next.at - now)}`;
-    const step =
-      next &&
-      (next.reason === 'in_progress'
-        ? `${next.action} in progress`
-        : `next: ${next.action}${when} (${REASONS[next.reason]})`);
+    const when = next?.at && next.at > now ? ` in ${durationText(next.at - now)}` : '';
+    const step = next && `next: ${next.action}${when} (${REASONS[next.reason]})`;
     this.#find('.now span').textContent = step ?? (this.#session ? 'closed' : 'no session yet');
   }
 

@@ -14,43 +14,34 @@ export const CSS = `
 .top { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1rem; margin-bottom: 0.75rem; }
 .now { flex: 1 1 16rem; margin: 0; font-variant-numeric: tabular-nums; }
 .now strong { margin-right: 0.5rem; font-weight: 600; }
-.tools { display: flex; flex-wrap: wrap; align-items: center; gap: 0.375rem; }
-.span { min-width: 4.5rem; text-align: center; font-variant-numeric: tabular-nums; color: var(--quiet); }
 button { min-width: 2.25rem; min-height: 2.25rem; padding: 0.25rem 0.75rem; border: 1px solid var(--line); border-radius: 0.5rem;
   background: transparent; color: inherit; font: inherit; cursor: pointer; }
 button:hover { border-color: var(--accent); color: var(--accent); }
-button[aria-pressed=true] { border-color: var(--accent); background: var(--accent); color: var(--paper); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 0.375rem; }
-.figure { overflow: hidden; touch-action: pan-y; }
+.figure { overflow: hidden; }
 svg { display: block; width: 100%; }
 text { fill: var(--ink); font: 11px system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 .time, .now-label { text-anchor: middle; fill: var(--quiet); }
 .now-label { fill: var(--accent); font-weight: 600; paint-order: stroke; stroke: var(--paper); stroke-width: 6px; }
 .head { font-size: 12px; font-weight: 600; paint-order: stroke; stroke: var(--paper); stroke-width: 4px; }
-.label { fill: var(--quiet); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+.label { text-anchor: middle; fill: var(--quiet); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 .strong { fill: var(--ink); font-weight: 600; }
 .bad { fill: var(--bad); font-weight: 600; }
 .on-bar { fill: var(--paper); font-weight: 600; }
-.tick { stroke: var(--line); stroke-width: 1; }
-.rule { stroke: var(--line); stroke-width: 1; }
-.now { stroke-width: 1.5; }
-line.now { stroke: var(--accent); }
-.future { fill: var(--paper); opacity: 0.55; pointer-events: none; }
+.tick, .rule { stroke: var(--line); stroke-width: 1; }
+line.now { stroke: var(--accent); stroke-width: 1.5; }
+.future { fill: var(--paper); opacity: 0.55; }
 .fresh { fill: var(--accent); }
 .due { fill: var(--accent); opacity: 0.45; }
-.left-over { fill: none; stroke: var(--line); stroke-width: 1; }
 .refreshable { stroke: var(--accent); stroke-width: 1.5; stroke-dasharray: 2 4; }
 .ends { stroke: var(--accent); stroke-width: 2; }
-.outage { fill: var(--bad); opacity: 0.12; }
 .wait { fill: var(--quiet); opacity: 0.4; }
 .latency { fill: var(--accent); opacity: 0.35; }
+.answered { fill: var(--accent); stroke: var(--paper); stroke-width: 1.5; }
+.none { fill: var(--paper); stroke: var(--quiet); stroke-width: 1.5; }
+.failed { fill: none; stroke: var(--bad); stroke-width: 2.5; stroke-linecap: round; }
+.event { fill: var(--ink); stroke: var(--paper); stroke-width: 1.5; }
 .planned { fill: var(--paper); stroke: var(--accent); stroke-width: 1.5; stroke-dasharray: 2 2; }
-.attempt { fill: var(--accent); stroke: var(--paper); stroke-width: 1.5; }
-.attempt.none { fill: var(--paper); stroke: var(--quiet); }
-.attempt.failed { fill: none; stroke: var(--bad); stroke-width: 2.5; stroke-linecap: round; }
-.attempt.ended, .attempt.opt_out { fill: var(--bad); }
-.mark { fill: var(--ink); stroke: var(--paper); stroke-width: 1.5; }
-.mark.opt_out, .mark.expired { fill: var(--bad); }
 .keys { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0.75rem 0 0; padding: 0; list-style: none; color: var(--quiet); font-size: 0.8125rem; }
 .keys li { display: flex; align-items: center; gap: 0.4rem; }
 .keys svg { width: 1.5rem; height: 0.875rem; flex: none; }

@@ -1,72 +1,52 @@
-/**
- * The timeline in words: the ordered list beside the figure, and the support log that "Copy report" copies. Pure.
- *
- * It contains only instants, words of closed lists and error codes, so a report may be sent to anybody. It contains no address,
- * because a path may contain personal data.
- */
+/** Words that the parts of the inspector share, and the report. Pure. */
 
-import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
-import { timeText } from './shapes.ts';
+import type { SessionState } from '../../session/index.ts';
+import type { Lane } from './entries.ts';
 
-function seconds(ms: number) {
-  return ms < 10_000 ? `${Math.round(ms)} ms` : durationText(ms);
+/** The time of day, with seconds if ticks are less than a minute apart, and the date if they are a day apart. */
+export function timeText(at: number, stepMs: number): string {
+  const time = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (stepMs >= 86_400_000) return `${two(time.getDate())}.${two(time.getMonth() + 1)}.`;
+  const clock = `${two(time.getHours())}:${two(time.getMinutes())}`;
+  return stepMs < 60_000 ? `${clock}:${two(time.getSeconds())}` : clock;
 }
 
-/** `8 s`, `2 min 30 s`, `3 h`, `1 d 4 h`. */
+/** `90 s`, `15 min`, `3 h`, `30 d`. */
 export function durationText(ms: number): string {
-  const total = Math.max(0, Math.round(ms / 1000));
-  const units: [size: number, name: string][] = [
-    [86_400, 'd'],
-    [3600, 'h'],
-    [60, 'min'],
-    [1, 's'],
-  ];
-  const first = units.findIndex(([size]) => total >= size);
-  if (first < 0) return '0 s';
-  const parts = units.slice(first, first + 2).map(([size, name], index) => {
-    const rest = index === 0 ? total : total % units[first]![0];
-    return [Math.floor(rest / size), name] as const;
-  });
-  return parts
-    .filter(([count]) => count > 0)
-    .map(([count, name]) => `${count} ${name}`)
-    .join(' ');
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Describe an entry as a sentence. */
-export function describeEntry(entry: Entry): string {
-  const took = 'until' in entry && entry.until !== undefined ? seconds(entry.until - entry.at) : undefined;
-  if (entry.kind === 'generation') {
-    const origin = entry.cause ? CAUSES[entry.cause] : 'held before the recording began';
-    const times = [entry.refreshAt, entry.expiresAt, entry.endsAt].map((at) => timeText(at, 1));
-    return `Token, ${origin}: refresh from ${times[0]}, expires ${times[1]}, refresh token ends ${times[2]}`;
-  }
-  if (entry.kind === 'attempt') {
-    const { action, outcome, failure } = entry;
-    if (!outcome) return `Attempt (${action}): in progress`;
-    return `Attempt (${action}): ${failure ? `failed, ${failure}` : OUTCOMES[outcome]}, after ${took}`;
-  }
-  if (entry.kind === 'outage') return `Outage (${entry.failure})${took ? ` for ${took}` : ', not over yet'}`;
-  if (entry.kind === 'wait') {
-    const planned = entry.plannedAt === undefined ? '' : ` at ${timeText(entry.plannedAt, 1)}`;
-    return `Next: ${entry.action}${planned} (${entry.reason}: ${REASONS[entry.reason]})`;
-  }
-  return `${MARKS[entry.name]}${entry.detail ? `: ${entry.detail}` : ''}`;
+/** The name of a lane; the first one is this tab's. */
+export function nameOf({ tab, label }: Lane, index: number) {
+  return label || (index === 0 ? 'This tab' : `Tab ${tab}`);
 }
 
-/** The support log of all tabs. */
-export function reportText(lanes: readonly Lane[], now: number, page: Readonly<Record<string, boolean>>): string {
+export function statusOf({ phase, persistence, clockOffsetMs }: SessionState): string {
+  const offset = Math.round((clockOffsetMs ?? 0) / -1000);
+  return `phase ${phase}, stored in ${persistence}${offset ? `, clock ${offset} s off` : ''}`;
+}
+
+/** The support log of all tabs. It contains no address, because a path may contain personal data. */
+export function reportText(lanes: readonly Lane[], now: number): string {
+  const page = {
+    secure: globalThis.isSecureContext === true,
+    visible: globalThis.document?.visibilityState === 'visible',
+    locks: Boolean(globalThis.navigator?.locks),
+    webCrypto: Boolean(globalThis.crypto?.subtle),
+  };
+  const features = Object.entries(page).map(([name, value]) => `${name} ${value ? 'yes' : 'no'}`);
   const lines = [
     `Tessera support log, ${new Date(now).toISOString()}. It contains no token, key or personal data.`,
-    `Page: ${Object.entries(page)
-      .map(([name, value]) => `${name} ${value ? 'yes' : 'no'}`)
-      .join(', ')}`,
+    `Page: ${features.join(', ')}`,
   ];
-  lanes.forEach((lane, index) => {
-    const { tab, label, phase, persistence, clockOffsetMs, entries } = lane;
+  lanes.forEach(({ tab, label, status, entries }, index) => {
     const name = `Tab ${tab}${label ? ` (${label})` : ''}${index === 0 ? ', this one' : ''}`;
-    lines.push('', `${name}: phase ${phase}, stored in ${persistence}, clock offset ${clockOffsetMs} ms`);
-    for (const entry of entries) lines.push(`  ${new Date(entry.at).toISOString()}  ${describeEntry(entry)}`);
+    lines.push('', `${name}: ${status}`);
+    for (const { at, text } of entries) lines.push(`  ${new Date(at).toISOString()}  ${text}`);
   });
   return `${lines.join('\n')}\n`;
 }

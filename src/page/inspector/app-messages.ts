@@ -1,0 +1,25 @@
+/** Messages between a page and the app around it, of which `tessera-id/webview` tells without their bodies. */
+
+const WORDS = {
+  from: ['page', 'app'],
+  kind: ['req', 'res', 'evt'],
+  type: ['hello', 'get', 'changed', 'set', 'clear'],
+};
+
+/**
+ * Listen to the messages: `app: evt set gen 3`. Any script can dispatch the event, so only known words are passed on.
+ *
+ * @returns the unsubscribe function.
+ */
+export function listenToApp(listener: (message: string) => void): () => void {
+  const hear = ({ detail }: Event & { readonly detail?: unknown }) => {
+    const members = Object(detail) as Record<string, unknown>;
+    const [from, kind, type] = Object.entries(WORDS).map(([name, words]) =>
+      words.find((word) => word === members[name]),
+    );
+    const error = /^[a-z_]{1,20}$/.exec(`${members['error'] ?? ''}`)?.[0];
+    listener(`${from}: ${kind} ${type ?? 'other'} gen ${Number(members['gen'])}${error ? ` ${error}` : ''}`);
+  };
+  globalThis.addEventListener?.('tessera:message', hear);
+  return () => globalThis.removeEventListener?.('tessera:message', hear);
+}
