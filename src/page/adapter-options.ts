@@ -26,12 +26,9 @@ function optionFault(path: string, expected: Expected, value: unknown): string |
 }
 
 /**
- * Check the names and the types of options. An option that is undefined counts as left out.
+ * Check the names and the types of options: `{ pbjs: 'object', name: ['uid2', 'euid'] }`. One that is undefined counts as left out.
  *
- * @param call   the function that the page called, for the message.
- * @param known  the permitted names, each with its values.
  * @throws {TypeError} that names the function and the option, what was expected and what was passed.
- * @example checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options)
  */
 export function checkAdapterOptions(call: string, known: Readonly<Record<string, Expected>>, options: object): void {
   const path = `${call}: options`;
@@ -47,7 +44,6 @@ export function checkAdapterOptions(call: string, known: Readonly<Record<string,
  * Check that a page has passed a session: its session may not exist yet.
  *
  * @throws {TypeError} that names the function and what was passed.
- * @example checkSession('connectPrebid', undefined) // connectPrebid: session: expected what createSession returns, got undefined
  */
 export function checkSession(call: string, session: unknown): void {
   if (typeof (session as Partial<Session> | undefined | null)?.subscribe === 'function') return;
@@ -57,11 +53,7 @@ export function checkSession(call: string, session: unknown): void {
 /** The open connections, by the page's object that they write to. */
 const connections = new WeakMap<object, Set<{ readonly name: string }>>();
 
-/**
- * Note a connection, and warn if there is already one of this name to the same object of the page.
- *
- * @returns a function that removes the note.
- */
+/** Warn if there is already a connection of this name to the same object of the page. Returns a function that ends the new one. */
 export function noteConnection(call: string, to: object, name: string): () => void {
   const open = connections.get(to) ?? new Set();
   connections.set(to, open);

@@ -6,11 +6,8 @@
 import { readDocument } from '../session/browser/lifecycle.ts';
 
 /**
- * Read a property that a script has assigned to `window`.
- *
- * Named elements and frames are properties of an object in the prototype chain of `window`, never own properties.
- *
- * @returns undefined if no script has set it.
+ * Read a property that a script has assigned to `window`; undefined if none has. Named elements and frames are properties of an object
+ * in the prototype chain of `window`, never own properties.
  */
 export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefined {
   return Object.hasOwn(window, name) ? window[name] : undefined;
@@ -30,7 +27,6 @@ export function readDocumentCookie(): string {
   return `${Reflect.get(cookieOwner(), 'cookie', document)}`;
 }
 
-/** Set a cookie as the page's other scripts do. */
 export function writeDocumentCookie(row: string): void {
   Reflect.set(cookieOwner(), 'cookie', row, document);
 }

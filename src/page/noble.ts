@@ -16,7 +16,6 @@ interface Noble {
 /** Where the script was loaded from. A `<base>` that is added later must not move it. */
 const source = scriptTag?.src;
 
-/** How often the import has failed. */
 let failures = 0;
 
 /**

@@ -45,7 +45,6 @@ function noSnapshot() {
 /** The session of the nearest provider; null if there is no provider. */
 const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>(null);
 
-/** Create a session for these options while the component is mounted. */
 function useOwnSession(options: SessionOptions | undefined): Session | undefined {
   const [own, setOwn] = useState<{ key: string; session: Session }>();
   const latest = useRef(options);
@@ -73,7 +72,6 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
   return options && own?.key === key ? own.session : undefined;
 }
 
-/** Read the nearest provider. */
 function useProvided(hook: string, isNeeded: boolean): Session | undefined {
   const provided = useContext(SessionContext);
   if (isNeeded && provided === null) {

@@ -1,7 +1,4 @@
-/**
- * The development build's warnings about the script tag, for mistakes that would otherwise cause neither an effect nor an error. The
- * production build contains none of this.
- */
+/** The development build's warnings about the script tag, for mistakes that would otherwise cause neither an effect nor an error. */
 
 import { lettersOf, nearest } from '../session/explain/nearest.ts';
 import { warn } from '../session/explain/warnings.ts';
@@ -39,7 +36,6 @@ function attributes() {
 const FOREIGN =
   /^(cfasync|rocket|nscript|nimg|no-|minify|wp-|pagespeed|turbo|turbolinks|pjax|astro|n-head|hid|vmid|rh$|react|v-|svelte|href|precedence|vite|cookie|category|categories|consent-|ot-|optanon|cmp-|usercentrics|uc-|borlabs|src$|type$|service$|purposes$|test|cy$|qa$|gtm|ga-)/;
 
-/** Something has been said about this tag. */
 let hasWarned = false;
 
 function say(text: string): void {
@@ -47,11 +43,6 @@ function say(text: string): void {
   warn(`script tag: ${text}`);
 }
 
-/**
- * Warn about a tag.
- *
- * @param tag  undefined if no classic script tag runs the file.
- */
 export function checkTag(tag: HTMLScriptElement | undefined): void {
   const module = tag ? null : globalThis.document?.querySelector('script[type="module"][src*="tessera"]');
   if (module) say('type="module" hides the tag from the script, so its attributes are ignored: remove it');
@@ -67,11 +58,7 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
   else if (needing && !tag.dataset['baseUrl']) say(`data-${needing} has no effect without data-base-url`);
 }
 
-/**
- * Warn that the global already exists: the file, or another version of it, was loaded before.
- *
- * @param user  `data-user` of the tag. The tag of a page that a router has loaded into the document has it.
- */
+/** `user`: the `data-user` of a page that a router has loaded into the document. */
 export function warnOfSecondTag(user: string | undefined): void {
   if (user === undefined)
     say(
@@ -79,11 +66,6 @@ export function warnOfSecondTag(user: string | undefined): void {
     );
 }
 
-/**
- * Warn that calls of the page are lost.
- *
- * @param before  what the page has assigned to the global before.
- */
 export function warnOfNoQueue(before: unknown): void {
   if (before !== undefined)
     say(
@@ -107,7 +89,6 @@ export function checkPage(tag: HTMLScriptElement | undefined, session: () => Ses
   else addEventListener('load', () => setTimeout(check), ownMembers({ once: true }));
 }
 
-/** Warn that a pushed function failed because there is no session. */
 export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
   const remedy =
     tag?.dataset['baseUrl'] === undefined

@@ -1,14 +1,4 @@
-/**
- * The script tag: the global `tessera`, the queue of calls made before the file has loaded, and a session described by the
- * attributes of the tag.
- *
- * ```html
- * <script async src="/tessera.js" data-base-url="https://operator.example" data-provide="/token"></script>
- * <script>
- *   (window.tessera = window.tessera || []).push((t) => t.session.on('token', showAds));
- * </script>
- * ```
- */
+/** The script tag: the global `tessera`, the queue of calls made before the file has loaded, and a session described by its attributes. */
 
 import { version } from '../../package.json';
 import { explain } from '../session/explain/entry.ts';

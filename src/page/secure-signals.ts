@@ -51,9 +51,7 @@ interface Page {
   [SHARED]?: Record<string, SharedProvider>;
 }
 
-/**
- * The key that all copies of this file on the page share. A symbol, because an element's `id` or `name` cannot take its place.
- */
+/** Shared by all copies of this file. A symbol, because an element's `id` or `name` cannot take its place. */
 const SHARED = Symbol.for('tesseraSignals');
 
 const page = globalThis as Page;
@@ -114,7 +112,6 @@ function pushOnce(provider: SharedProvider, id: string, idName: keyof Provider) 
   });
 }
 
-/** The values of each option. */
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
 /** By product: the ID in Google's list of providers, and the global that Google's hosted script calls. */

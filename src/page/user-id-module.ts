@@ -32,10 +32,8 @@ export interface PrebidOptions {
   name?: 'uid2' | 'euid' | undefined;
 }
 
-/** The values of each option. */
 const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
 
-/** Return Prebid's global, created if it is missing. */
 function globalPrebid(): Prebid {
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };

@@ -26,7 +26,6 @@ export interface WebviewOptions {
   timeoutMs?: number | undefined;
 }
 
-/** The values of each option. */
 const OPTIONS = { owner: ['page', 'host'], channel: 'string', timeoutMs: 'number' } as const;
 
 /** A connection to the app around the page. */
@@ -79,9 +78,6 @@ type LoginCount = ReturnType<typeof createLoginCount>;
 /**
  * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. An ended
  * set causes the events that make the page ask, and the page does not adopt the same set again.
- *
- * @param request  sends the request, and passes the response on.
- * @param obey     carries out a message of the host.
  */
 function createSetRequests(
   session: Session,
@@ -131,7 +127,6 @@ function write(session: Session, type: string, body: unknown): Promise<unknown> 
   return undefined;
 }
 
-/** The exchange of messages with the host: sends `hello`, carries out its messages, and notifies it of changes. */
 function createExchange(session: Session, logins: LoginCount, options: WebviewOptions) {
   const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = options;
   let isLinked = false;

@@ -1,9 +1,6 @@
 /**
- * The connection to a CMP: finds it, listens to it, and removes the listener. This file does not know what the data of a CMP
- * means.
- *
- * A CMP is a function in this window or in one above it. If that window is of another origin, its messages go through the
- * window that holds the CMP's locator frame. TCF and GPP share this pattern.
+ * The connection to a CMP: a function in this window or in one above it. If that window is of another origin, its messages go through
+ * the window that holds the CMP's locator frame. This file does not know what the data of a CMP means.
  */
 
 import { checkAdapterOptions } from '../adapter-options.ts';
@@ -29,7 +26,6 @@ export interface CmpOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The values of each option. */
 const OPTIONS = {
   name: ['uid2', 'euid'],
   purposes: 'array',
@@ -38,7 +34,6 @@ const OPTIONS = {
   signal: 'object',
 } as const;
 
-/** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;
 
 /** Check the options of a gate; for the development build. @throws {TypeError} that names the called function and the option. */
@@ -50,11 +45,9 @@ type Receive = (data: unknown, success?: unknown) => void;
 
 interface Connection {
   send(command: string, parameter?: unknown): void;
-  /** Receive nothing more. */
   close(): void;
 }
 
-/** Return what `read` returns, or undefined if it throws. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -63,7 +56,6 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Connect to the CMP function of a window of the same origin. */
 function connectByCall(cmp: (...args: unknown[]) => void, version: readonly number[], receive: Receive): Connection {
   return {
     send: (command, parameter) => cmp(command, ...version, receive, parameter),
@@ -71,7 +63,6 @@ function connectByCall(cmp: (...args: unknown[]) => void, version: readonly numb
   };
 }
 
-/** Connect to the CMP of a window of another origin, by messages. */
 function connectByMessage(frame: Window, api: string, version: readonly number[], receive: Receive): Connection {
   const callId = Math.random();
   const listener = ({ source, data }: MessageEvent) =>
@@ -108,7 +99,6 @@ function connect(
 /**
  * Create a gate that listens to a CMP, as soon as there is one.
  *
- * @param api  `__tcfapi` or `__gpp`.
  * @param version  the argument after the command, if the API has one.
  * @param read  returns what an event means; `undefined` means no decision. If it throws, the event cannot be read: no consent.
  */

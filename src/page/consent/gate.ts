@@ -1,8 +1,4 @@
-/**
- * The type that all gates share, and the combination of several gates. This file knows no CMP and no law.
- *
- * The latest answer of a gate counts. A gate that has not answered has given no consent.
- */
+/** The type that all gates share, and the combination of several gates. This file knows no CMP and no law. */
 
 import { isDevelopment } from '../../token/development.ts';
 
@@ -12,11 +8,7 @@ import { isDevelopment } from '../../token/development.ts';
  */
 export type ConsentGate = (onChange: (granted: boolean) => void) => boolean | Promise<boolean>;
 
-/**
- * Create a gate from a source of decisions.
- *
- * @param start  called once for each caller of the gate, with a function that receives decisions; `undefined` is no decision.
- */
+/** `start` is called once for each caller of the gate, with a function that receives decisions; `undefined` is no decision. */
 export function createGate(start: (decide: (granted: boolean | undefined) => void) => void): ConsentGate {
   return (onChange) => {
     let latest: boolean | undefined;
@@ -74,9 +66,7 @@ export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
   });
 }
 
-/**
- * Warn that a gate has not answered with a boolean. For the development build. Self-contained, because an adapter is one file.
- */
+/** Self-contained, because an adapter is one file. */
 function warnOf(i: number, answer: unknown, thrown: readonly unknown[]): void {
   const got = answer === null ? 'null' : `a ${typeof answer}`;
   const what = thrown.length ? 'failed' : `expected boolean or a promise of one, got ${got}`;

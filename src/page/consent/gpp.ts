@@ -1,9 +1,6 @@
 /**
- * GPP CMP API 1.1, with the sections for the EU (2) and for the US and its states (7 to 27).
- *
- * The US sections share the names and values of their fields, so one rule covers them all. Data that this file does not
- * understand is no consent.
- *
+ * GPP CMP API 1.1, with the sections for the EU (2) and for the US and its states (7 to 27). The US sections share the names and
+ * values of their fields, so one rule covers them all. Data that this file does not understand is no consent.
  * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
  */
 
@@ -54,7 +51,6 @@ function flagsById(ids: readonly number[] = []): Flags {
   return Object.fromEntries(ids.map((id) => [id, true]));
 }
 
-/** Convert section 2 to the shape of `TCData`. */
 function euChoicesOf(section: EuSection): EuChoices {
   const restrictions: Record<number, Record<number, number>> = {};
   for (const { key, type, ids } of section.PublisherRestrictions ?? []) {

@@ -1,7 +1,5 @@
 /**
- * TCF 2.2 to 2.4: reads what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
- * the same choices in another format.
- *
+ * TCF 2.2 to 2.4: reads what a CMP says about GDPR.
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
  */
 
@@ -55,7 +53,7 @@ function createdAtOf(tcString: string): number {
 }
 
 /**
- * Decide by the user's choices under GDPR.
+ * Decide by the user's choices under GDPR; also the rule for section 2 of the GPP.
  *
  * @param createdAt  when the choices were recorded, epoch ms; NaN if that cannot be read. Undefined if the CMP does not say: then
  *   its flags alone decide.

@@ -4,7 +4,6 @@ import type { Figure, Shape } from './figure.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Create an SVG element. */
 export function svg(tag: string, attributes: Shape['attributes'], ...parts: readonly (Node | string)[]): SVGElement {
   const element = document.createElementNS(SVG, tag) as SVGElement;
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
@@ -12,7 +11,6 @@ export function svg(tag: string, attributes: Shape['attributes'], ...parts: read
   return element;
 }
 
-/** Create the element of a shape. */
 export function draw({ tag, name, attributes, text = '' }: Shape): SVGElement {
   return svg(tag, { class: name, ...attributes }, text);
 }

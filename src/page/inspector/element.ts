@@ -1,6 +1,4 @@
-/**
- * `<tessera-inspector>`: records a session, shows the lanes of all tabs as a figure and as a list, and copies a report.
- */
+/** `<tessera-inspector>`: records a session, shows the lanes of all tabs as a figure and as a list, and copies a report. */
 
 import type { Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';

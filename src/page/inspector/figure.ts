@@ -1,7 +1,6 @@
 /**
- * The figure: converts the lanes of all tabs to shapes with coordinates. Pure: it draws nothing and has no clock.
- *
- * A label that does not fit is omitted, never clipped: the list beside the figure contains every word.
+ * The figure: converts the lanes of all tabs to shapes with coordinates. Pure: it draws nothing and has no clock. A label that does
+ * not fit is omitted, never clipped: the list beside the figure contains every word.
  */
 
 import type { Entry, Lane } from './entries.ts';

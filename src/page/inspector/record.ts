@@ -1,8 +1,6 @@
 /**
- * Records what a session does: each change of its state and each event becomes an entry. It reads only the public interface.
- *
- * An attempt begins when `state.next` says `in_progress`, and ends when it says something else. The changes in between determine
- * its outcome.
+ * Records what a session does: each change of its state and each event becomes an entry. An attempt begins when `state.next` says
+ * `in_progress`, and ends when it says something else. The changes in between determine its outcome.
  */
 
 import type { Cause, NextStep, Session, SessionState, TokenError } from '../../session/index.ts';
@@ -149,7 +147,6 @@ function recordWait(log: Log, at: number, { next }: SessionState): void {
   log.wait = { entry: add(log, { kind: 'wait', at, plannedAt, text, label }), next };
 }
 
-/** What `createRecording` returns. */
 export interface Recording {
   readonly entries: readonly Entry[];
   /** Start, or continue after `stop`. */

@@ -1,7 +1,4 @@
-/**
- * The style of the element. A page changes the colours with the custom properties `--inspector-accent`, `--inspector-ink` and
- * `--inspector-paper`. The style sheet is constructed, so a Content Security Policy without `unsafe-inline` permits it.
- */
+/** The style of the element, for a constructed style sheet: a Content Security Policy without `unsafe-inline` permits it. */
 
 export const CSS = `
 :host { display: block; container-type: inline-size; color: var(--ink); background: var(--paper); font: 400 0.875rem/1.5 system-ui, sans-serif;

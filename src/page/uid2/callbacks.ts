@@ -1,13 +1,11 @@
 /**
- * The functions of the page that receive events: `callbacks` of the global, and the deprecated ones of `init`.
- *
- * A callback that throws or rejects does not stop the others; its failure is reported as an error of the page.
+ * The functions of the page that receive events: `callbacks` of the global, and the deprecated ones of `init`. One that throws or
+ * rejects does not stop the others.
  */
 
 import { LEGACY, type LegacyStatus } from './status.ts';
 import type { Callback, CallbackPayload, EventType, Identity, LegacyCallback } from './types.ts';
 
-/** Call a function; report what it throws or rejects with. */
 export function run(work: () => unknown): void {
   // Without `reportError` (Chrome 94) the rejection itself appears in the console.
   (async () => work())().catch(globalThis.reportError);
@@ -21,11 +19,7 @@ export interface Callbacks {
   emitLegacy(status: LegacyStatus, token?: string): void;
 }
 
-/**
- * Take over an array of callbacks.
- *
- * @param current  returns the current identity; undefined until `InitCompleted` has been emitted.
- */
+/** `current` returns the current identity; undefined until `InitCompleted` has been emitted. */
 export function createCallbacks(list: Callback[], current: () => Identity | null | undefined): Callbacks {
   const legacy = new Set<LegacyCallback>();
   const send = (to: readonly Callback[], event: EventType, payload: CallbackPayload) => {

@@ -1,9 +1,4 @@
-/**
- * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do.
- *
- * It connects the session with the places (local storage, cookie) and the callbacks. `precedence.ts` decides which identity wins,
- * `status.ts` which events to emit.
- */
+/** The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do. */
 
 import { createSession } from '../../session/index.ts';
 import { withTimeout } from '../../session/timeout.ts';
@@ -37,17 +32,12 @@ import { eventsBetween, needsLogin, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
 import { warnOfForeignCookie, watchCookie } from './warnings.ts';
 
-/** The services in production. */
 const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
 
 /** How long `InitCompleted` waits for the record if another place holds an answer, ms. */
 const RECORD_WAIT_MS = 250;
 
-/**
- * Keep a candidate in its places, or nothing.
- *
- * @param ownsCookie  the cookie is written or erased; default: in cookie mode, and after an opt-out. Otherwise it is a server's.
- */
+/** `ownsCookie`: the cookie is written or erased; default: in cookie mode, and after an opt-out. Otherwise it is a server's. */
 function keep(
   { places, options }: DropIn,
   candidate: Candidate | undefined,
@@ -90,17 +80,12 @@ function follow({ considered }: DropIn, { session, records }: Started, candidate
   return isRecordOld || !!isNew;
 }
 
-/**
- * Adopt what a server, another host or another tab has put into the places, if it is newer than the record.
- *
- * @returns whether it is newer.
- */
+/** Adopt what a server, another host or another tab has put into the places, if it is newer than the record. Returns whether it is. */
 export function followPlaces(dropIn: DropIn): boolean {
   const { state } = dropIn;
   return isSettled(state) && follow(dropIn, state, readCandidates(dropIn));
 }
 
-/** Emit what has changed since the last time. */
 function announce(dropIn: DropIn, state: Started): void {
   const { reported: before, callbacks } = dropIn;
   const { isInvalid } = state;
@@ -133,9 +118,7 @@ export function update(dropIn: DropIn): void {
 }
 
 /**
- * Start, or start again with other options or another identity.
- *
- * @param page  what the page supplies: the body of a generate response, or undefined.
+ * @param page  the body of a generate response, or undefined.
  * @throws {TypeError} for an invalid `baseUrl`; nothing has changed then.
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
@@ -194,11 +177,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   });
 }
 
-/**
- * Supply another identity, as an action of the page.
- *
- * @throws {Error} before `init`.
- */
+/** @throws {Error} before `init`. */
 export function setIdentity(dropIn: DropIn, identity: unknown): void {
   const { state, considered, callbacks } = dropIn;
   if (!isStarted(state)) throw new Error('setIdentity: call init first');

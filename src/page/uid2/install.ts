@@ -13,7 +13,6 @@ import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
 
-/** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
 
 function checkOptions(given: InitOptions): void {
@@ -27,11 +26,7 @@ function checkOptions(given: InitOptions): void {
     throw new RangeError(expectedGot('refreshRetryPeriod', `${SHORTEST_RETRY_MS} or more`, period));
 }
 
-/**
- * Start, or continue, with these options added to `base`. If one is invalid, nothing changes.
- *
- * @returns the options, without identity and callback.
- */
+/** If an option is invalid, nothing changes. Returns the options, without identity and callback. */
 function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions {
   checkOptions(given);
   const { identity, callback, ...more } = ownMembers<InitOptions>(given);
@@ -49,7 +44,6 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitO
   return options;
 }
 
-/** Emit what a call of `init` emits. */
 function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
   const { reported, callbacks } = dropIn;
   update(dropIn);
@@ -58,7 +52,6 @@ function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void 
   if (callback) callbacks.addLegacy(callback);
 }
 
-/** A method that generates in the browser. */
 function refusal(product: Product, method: string): () => Promise<never> {
   return () => {
     if (isDevelopment) warnOfGeneration(product, method);
@@ -72,7 +65,6 @@ function lookAt(dropIn: DropIn): Known {
   return knownNow(dropIn);
 }
 
-/** Create the methods of the global. */
 function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};

@@ -1,8 +1,6 @@
 /**
  * The places outside the session's own database where an identity is stored: local storage, and a first-party cookie that servers
- * read. Only this file knows keys, cookie names, domains and paths.
- *
- * It does not decide which value wins. Nothing here throws: storage that is blocked, full or damaged is read as empty.
+ * read. Nothing here throws: storage that is blocked, full or damaged is read as empty.
  */
 
 import { readDocumentCookie, writeDocumentCookie } from '../clobbering.ts';
@@ -17,7 +15,6 @@ const OPTION_NAMES = [
   'cookiePath',
 ] satisfies (keyof InitOptions)[];
 
-/** A value and the place where it was found. */
 export interface Found {
   readonly from: 'local' | 'cookie';
   readonly value: unknown;
@@ -30,7 +27,6 @@ export interface Kept {
   readonly local: Identity | undefined;
 }
 
-/** Call a function; undefined if it throws. */
 export function tryTo<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -39,7 +35,6 @@ export function tryTo<T>(work: () => T): T | undefined {
   }
 }
 
-/** Parse what is in local storage. */
 function parseLocal(key: string): unknown {
   return tryTo(() => JSON.parse(localStorage.getItem(key)!));
 }
@@ -63,7 +58,6 @@ function attributesOf({ cookieDomain, cookiePath }: CookieOptions): string {
   return `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
 }
 
-/** The name of the cookie of a product. */
 export function cookieNameOf(product: Product): string {
   return product === 'uid2' ? '__uid_2' : '__euid';
 }
@@ -76,11 +70,9 @@ export function readCookies(name: string): string[] {
     .map((row) => row.slice(name.length + 1));
 }
 
-/** The places of one product. */
 export interface Places {
   /** The options that an earlier page left in local storage, unchecked. */
   readonly earlier: InitOptions | undefined;
-  /** Leave the options for a later page. */
   writeOptions(options: InitOptions): void;
   /** Read every value, unchecked. */
   read(): Found[];
@@ -93,7 +85,6 @@ export interface Places {
   write(kept: Kept, options: CookieOptions, ownsCookie: boolean | undefined): void;
 }
 
-/** Open the places of a product. */
 export function createPlaces(product: Product): Places {
   const cookieName = cookieNameOf(product);
   const localKey = `${product.toUpperCase()}-sdk-identity`;

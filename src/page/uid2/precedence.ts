@@ -1,6 +1,5 @@
 /**
- * Decides which of several candidates counts: the page's identity, the cookie that a server has set, what the UID2 SDK has left, the
- * drop-in's own copies and marks, or the session's record. Pure, except that it reads the clock to reject implausible times.
+ * Decides which of several candidates counts. Pure, except that it reads the clock to reject implausible times.
  *
  * The drop-in's copies and marks have the member `tessera`: the `changedAt` of the record that they follow. Among them and the record,
  * the latest change counts. A value without that member comes from a page, a server or the UID2 SDK: it is a change of its own.
@@ -26,7 +25,6 @@ export const BEFORE_ALL = 1;
 /** Reject a time further ahead than this, ms. For a clock that was set back to 1970, today's copies are decades ahead. */
 const HUNDRED_YEARS_MS = 3.2e12;
 
-/** Tell whether a candidate marks a logout or an opt-out. */
 export function isMark({ answer }: Candidate): boolean {
   return typeof answer === 'string';
 }
@@ -56,7 +54,6 @@ export function candidatesIn(found: readonly Found[], isCookieMode = false): Can
   });
 }
 
-/** The candidates that count. */
 export interface Choice {
   /** The newest copy or mark. Behind a mark no token is given out until the record has been read. */
   readonly newest?: Candidate | undefined;
@@ -74,11 +71,7 @@ function expiryOf({ answer }: Candidate): number {
   return Number((answer as TokenSet).expiresAt);
 }
 
-/**
- * Choose the candidates that count.
- *
- * @param candidates  in the order in which supplied sets outrank each other: the page's, cookies, local storage.
- */
+/** `candidates`: in the order in which supplied sets outrank each other: the page's, cookies, local storage. */
 export function choose(candidates: readonly Candidate[]): Choice {
   const isOwn = (candidate: Candidate) => isMark(candidate) || !!candidate.changedAt;
   const [newest] = candidates
@@ -87,7 +80,6 @@ export function choose(candidates: readonly Candidate[]): Choice {
   return { newest, supplied: candidates.find((candidate) => !isOwn(candidate))?.answer as TokenSet | undefined };
 }
 
-/** Tell whether a copy or mark was made after the record. */
 function isLater(copy: Candidate, record: SessionRecord): boolean {
   const { changedAt } = copy;
   // An opt-out without a time is adopted once.
@@ -125,11 +117,6 @@ export function isNews(record: SessionRecord, newest: Candidate | undefined): bo
   return withNewest(record, newest) !== record;
 }
 
-/**
- * Return what a record says.
- *
- * @param hasEnded  whether its set, if any, has ended.
- */
 export function candidateOfRecord(record: SessionRecord, hasEnded: boolean): Candidate | undefined {
   const { optedOut, set, changedAt } = record;
   if (set && hasEnded && !optedOut) return undefined;

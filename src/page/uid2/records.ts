@@ -1,9 +1,7 @@
 /**
- * The store of the drop-in's session: its database together with the places to which pages and servers write. Whoever reads it finds
- * the record or, if a copy or a mark in the places is newer, the record that follows from that.
- *
- * A record is valid for another `baseUrl` too, so a site that changes its operator keeps its users signed in. If the database fails,
- * all of this continues in memory for the life of the page, and the session does not notice.
+ * The store of the drop-in's session: its database together with the places to which pages and servers write. A record is valid for
+ * another `baseUrl` too, so a site that changes its operator keeps its users signed in. If the database fails, all of this continues
+ * in memory for the life of the page, and the session does not notice.
  */
 
 import { indexedDbStore, memoryStore, type Store } from '../../session/index.ts';
@@ -19,13 +17,7 @@ export interface Records extends Store {
 /** How long the database may take for an operation, ms. Less than the session permits. */
 const LIMIT_MS = 1_000;
 
-/**
- * Create the store.
- *
- * @param name     of the IndexedDB database.
- * @param baseUrl  of the session, as `parseBaseUrl` returns it.
- * @param newest   returns the newest copy or mark in the places.
- */
+/** `newest` returns the newest copy or mark in the places. */
 export function createRecords(name: string, baseUrl: string, newest: () => Candidate | undefined): Records {
   const database = 'indexedDB' in globalThis ? indexedDbStore(name) : memoryStore();
   /** The database, or the memory that replaces it. */

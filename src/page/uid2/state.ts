@@ -1,7 +1,4 @@
-/**
- * The state of one drop-in: idle until `init`, reading until the session's record is known, ready, closed by `abort`; and functions
- * that read it. Nothing here changes the state.
- */
+/** The state of one drop-in, and functions that read it. Nothing here changes the state. */
 
 import type { Session } from '../../session/index.ts';
 import { emptyRecord, serviceTime } from '../../session/rules/record.ts';
@@ -14,15 +11,12 @@ import type { Records } from './records.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
-/** `init` has been called. */
 export interface Started {
   /** `reading`: the session's record is not known yet. */
   name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: Records;
-  /**
-   * What counts until the record contains it: what the page has supplied and what the places held. Then what the record says.
-   */
+  /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
   candidates: readonly Candidate[];
   /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
@@ -32,7 +26,6 @@ export interface Started {
 
 export type State = { readonly name: 'idle' | 'closed' } | Started;
 
-/** The whole state of one drop-in. */
 export interface DropIn {
   readonly product: Product;
   readonly places: Places;
@@ -49,7 +42,6 @@ export interface DropIn {
   endFirstRead(): void;
 }
 
-/** Tell whether there is a session. */
 export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
@@ -64,7 +56,6 @@ export function isRefreshing(state: State): boolean {
   return isStarted(state) && ['in_progress', 'other_tab', 'storage'].includes(`${state.session.state.next?.reason}`);
 }
 
-/** Describe what the page may know now. */
 export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
   const now = Date.now();
@@ -92,7 +83,6 @@ export function identityOf(dropIn: DropIn): Identity | null {
   return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
 }
 
-/** Read what the places hold. */
 export function readCandidates({ places, options }: DropIn): Candidate[] {
   return candidatesIn(places.read(), options.useCookie);
 }

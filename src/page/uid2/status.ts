@@ -1,6 +1,4 @@
-/**
- * What the drop-in reports to pages: the condition of the identity, its legacy status, and the events between two conditions. Pure.
- */
+/** What the drop-in reports to pages: the condition of the identity, its legacy status and events. Pure. */
 
 import type { Phase } from '../../session/index.ts';
 import type { EventType } from './types.ts';
@@ -27,19 +25,12 @@ export type LegacyStatus = keyof typeof LEGACY;
  */
 export type Condition = Exclude<LegacyStatus, 'refreshed' | 'invalid'>;
 
-/** What a page may know at an instant. */
 export interface Known {
   readonly condition: Condition;
   readonly token?: string | undefined;
 }
 
-/**
- * Describe an identity.
- *
- * @param token   undefined if it has expired.
- * @param endsAt  when the refresh token expires, epoch ms.
- * @param now     by the clock of the service, as far as it is known, epoch ms.
- */
+/** `token` is undefined if it has expired. `endsAt`: of the refresh token. `now`: by the clock of the service, as far as it is known. */
 export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined, now: number): Known {
   if (phase === 'empty' || phase === 'optedOut') return { condition: phase };
   if (phase === 'ended' || endsAt! <= now) return { condition: 'ended', token };

@@ -1,7 +1,4 @@
-/**
- * The development build's warnings about what the drop-in does unlike the UID2 SDK, and without an error. The production build contains
- * none of this.
- */
+/** The development build's warnings about what the drop-in does unlike the UID2 SDK, and without an error. */
 
 import { warn } from '../../session/explain/warnings.ts';
 import { cookieNameOf, readCookies } from './places.ts';
@@ -30,7 +27,6 @@ export function watchForInit(dropIn: DropIn): void {
 /**
  * Look at the cookie before the drop-in writes it.
  *
- * @param candidates  what the page has supplied, and what was found.
  * @returns warns if the identity comes from the record alone: to be called once that is known.
  */
 export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): () => void {
@@ -44,7 +40,6 @@ export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): (
   };
 }
 
-/** Warn if a cookie cannot be erased at a logout. */
 export function warnOfForeignCookie(dropIn: DropIn): void {
   if (dropIn.options.useCookie && choose(readCandidates(dropIn)).supplied)
     say(
@@ -54,7 +49,6 @@ export function warnOfForeignCookie(dropIn: DropIn): void {
     );
 }
 
-/** Warn about a method that generates in the browser. */
 export function warnOfGeneration(product: Product, method: string): void {
   say({ product }, `${method} is not supported: generate on your server (tokenHandler), then call setIdentity`);
 }

@@ -1,9 +1,6 @@
 /**
- * The channel between a page and the app around it (the host): finds the host's object, sends and receives messages, and matches
- * answers to requests.
- *
- * It knows nothing about sessions: `webview.ts` interprets messages. Host objects are recognised by their shape; nothing is imported
- * from React Native, WebKit, Android or Capacitor.
+ * The channel between a page and the app around it (the host): finds the host's object by its shape, sends and receives messages,
+ * and matches answers to requests. It knows nothing about sessions.
  */
 
 import { warningsOf } from './warnings.ts';
@@ -36,10 +33,8 @@ type ListenerHandle = { remove?(): unknown } | undefined;
 type Listener = (event: { source?: unknown; origin?: string; data: unknown }) => void;
 type Ports = Record<string, Port | undefined>;
 
-/** A host that was found. */
 interface Host {
   post(text: string): unknown;
-  /** Stop receiving messages. */
   leave(): void;
 }
 
@@ -103,10 +98,7 @@ function createRequests(timeoutMs: number, send: (type: string, id: string) => v
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
-    /**
-     * Send a request, and pass the response to `take` unless it is an error. Only a response to `hello` may come later than `timeoutMs`.
-     * Resolves when the response has been taken, or when there is none in time.
-     */
+    /** Resolves when `take` has the response, or when there is none in time. Only a response to `hello` may come later than `timeoutMs`. */
     request: (type: string, take: (answer: Message) => unknown) =>
       new Promise<void>((resolve) => {
         const id = `${Math.random()}`;
@@ -129,11 +121,8 @@ function createRequests(timeoutMs: number, send: (type: string, id: string) => v
   };
 }
 
-/** The options of a channel. */
 interface ChannelOptions {
-  /** Name of the host's object. */
   readonly name: string;
-  /** How long a request is repeated, ms. */
   readonly timeoutMs: number;
   /** Returns the number of logins and logouts, which each message carries. */
   gen(): number;
@@ -175,10 +164,8 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
 
   /**
    * Accept messages that come through the host's object (no source, no origin), from the page's own window, or from the webview
-   * (neither). A message from a frame has its window as source or, once that is gone, an origin.
-   *
-   * React Native dispatches messages on the window on iOS, but on the document on Android, where they do not bubble: the window
-   * hears both as they are captured.
+   * (neither). A message from a frame has its window as source or, once that is gone, an origin. React Native dispatches messages on
+   * the window on iOS, but on the document on Android, where they do not bubble: the window hears both as they are captured.
    */
   const hear: Listener = ({ source, origin, data }) => {
     if (source === window || !(source || origin)) void accept(data);

@@ -1,12 +1,11 @@
 /**
- * Warnings of the development build about a host: each kind of mistake once, with the remedy. Without them, a wrong message has no
- * effect and causes no error. They quote no body. The session itself warns about the set in a message.
+ * Warnings of the development build about a host: each kind of mistake once, with the remedy. They quote no body. The session itself
+ * warns about the set in a message.
  */
 
 import { kindOf } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 
-/** The members of a message that are looked at. */
 interface Envelope {
   readonly v: unknown;
   readonly kind: string;
@@ -19,7 +18,6 @@ const KINDS = ['req', 'res', 'evt'];
 /** What a host may send that is not a response. */
 const TYPES = ['hello', 'get', 'set', 'clear'];
 
-/** The longest text of a host that is quoted. */
 const MAX_QUOTED = 40;
 
 function quoted(value: unknown): string {
@@ -40,7 +38,6 @@ function unparsedFault(data: unknown): string | undefined {
   }
 }
 
-/** What is wrong with the envelope of a message: the member, and the fault. */
 function envelopeFault({ v, kind, type, id }: Envelope, asked: ReadonlySet<string | undefined>): string[] | undefined {
   if (v !== 1) return ['v', expectedGot('v', '1', v)];
   if (!KINDS.includes(kind)) return ['kind', expectedGot('kind', `one of ${KINDS.join(', ')}`, quoted(kind))];
@@ -53,7 +50,6 @@ function envelopeFault({ v, kind, type, id }: Envelope, asked: ReadonlySet<strin
 
 function createHostWarnings() {
   const given = new Set<string>();
-  /** The ids of requests that were sent. */
   const asked = new Set<string | undefined>();
   let isGreeted = false;
   let isClosed = false;
@@ -63,7 +59,6 @@ function createHostWarnings() {
   };
 
   return {
-    /** A message is sent to the host. */
     sent: ({ kind, id }: Envelope) => {
       if (kind === 'req') asked.add(id);
     },
