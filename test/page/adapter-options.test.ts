@@ -12,109 +12,39 @@ import { connectWebview } from '../../src/page/webview.ts';
 
 /** The options are checked before the session is used. */
 const session = {} as never;
+const CALLS = {
+  connectPrebid: (options: never) => connectPrebid(session, options),
+  connectSecureSignals: (options: never) => connectSecureSignals(session, options),
+  connectWebview: (options: never) => connectWebview(session, options),
+  tcfConsent: (options: never) => tcfConsent(options),
+  gppConsent: (options: never) => gppConsent(options),
+};
 const CMP = 'name, purposes, vendorId, waitMs, signal';
 
-const FAULTS: [what: string, call: (options: never) => unknown, options: unknown, message: string][] = [
-  [
-    'connectPrebid',
-    (options) => connectPrebid(session, options),
-    { nmae: 'euid' },
-    'connectPrebid: options.nmae: expected one of pbjs, name, got an unknown name',
-  ],
-  [
-    'connectPrebid, name',
-    (options) => connectPrebid(session, options),
-    { name: 'EUID' },
-    'connectPrebid: options.name: expected uid2 or euid, got "EUID"',
-  ],
-  [
-    'connectPrebid, an array',
-    (options) => connectPrebid(session, options),
-    [],
-    'connectPrebid: options: expected object, got array',
-  ],
-  [
-    'connectSecureSignals',
-    (options) => connectSecureSignals(session, options),
-    { networkcode: '123' },
-    'connectSecureSignals: options.networkcode: expected one of name, networkCode, register, got an unknown name',
-  ],
-  [
-    'connectSecureSignals, name',
-    (options) => connectSecureSignals(session, options),
-    { name: null },
-    'connectSecureSignals: options.name: expected uid2 or euid, got null',
-  ],
-  [
-    'connectWebview',
-    (options) => connectWebview(session, options),
-    { chanel: 'app' },
-    'connectWebview: options.chanel: expected one of owner, channel, timeoutMs, got an unknown name',
-  ],
-  [
-    'connectWebview, owner',
-    (options) => connectWebview(session, options),
-    { owner: 'native' },
-    'connectWebview: options.owner: expected page or host, got "native"',
-  ],
-  ['tcfConsent', tcfConsent, { wait: 1 }, `tcfConsent: options.wait: expected one of ${CMP}, got an unknown name`],
-  ['tcfConsent, name', tcfConsent, { name: 'tcf' }, 'tcfConsent: options.name: expected uid2 or euid, got "tcf"'],
-  [
-    'gppConsent',
-    gppConsent,
-    { purpose: [1] },
-    `gppConsent: options.purpose: expected one of ${CMP}, got an unknown name`,
-  ],
-  [
-    'connectPrebid, pbjs',
-    (options) => connectPrebid(session, options),
-    { pbjs: 'pbjs' },
-    'connectPrebid: options.pbjs: expected object, got string',
-  ],
-  [
-    'connectSecureSignals, a network code that is a number',
-    (options) => connectSecureSignals(session, options),
-    { networkCode: 12345 },
-    'connectSecureSignals: options.networkCode: expected string, got number',
-  ],
-  [
-    'connectSecureSignals, an empty network code',
-    (options) => connectSecureSignals(session, options),
-    { networkCode: '' },
-    'connectSecureSignals: options.networkCode: expected string, got empty string',
-  ],
-  [
-    'connectSecureSignals, register as a string',
-    (options) => connectSecureSignals(session, options),
-    { register: 'false' },
-    'connectSecureSignals: options.register: expected boolean, got string',
-  ],
-  [
-    'connectWebview, channel',
-    (options) => connectWebview(session, options),
-    { channel: null },
-    'connectWebview: options.channel: expected string, got null',
-  ],
-  [
-    'connectWebview, timeoutMs as a string',
-    (options) => connectWebview(session, options),
-    { timeoutMs: '3000' },
-    'connectWebview: options.timeoutMs: expected number, got string',
-  ],
-  [
-    'connectWebview, timeoutMs that is no number',
-    (options) => connectWebview(session, options),
-    { timeoutMs: Number.NaN },
-    'connectWebview: options.timeoutMs: expected a number of 0 or more, got NaN',
-  ],
-  ['tcfConsent, purposes', tcfConsent, { purposes: 1 }, 'tcfConsent: options.purposes: expected array, got number'],
-  ['tcfConsent, vendorId', tcfConsent, { vendorId: '21' }, 'tcfConsent: options.vendorId: expected number, got string'],
-  ['gppConsent, signal', gppConsent, { signal: true }, 'gppConsent: options.signal: expected object, got boolean'],
-  ['gppConsent, a string', gppConsent, 'euid', 'gppConsent: options: expected object, got string'],
-];
-
-test.each(FAULTS)('%s', (_, call, options, message) => {
-  expect(() => call(options as never)).toThrow(new TypeError(message));
+test.each<[call: keyof typeof CALLS, options: unknown, message: string]>([
+  ['connectPrebid', { nmae: 'euid' }, '.nmae: expected one of pbjs, name, got an unknown name'],
+  ['connectPrebid', { name: 'EUID' }, '.name: expected uid2 or euid, got "EUID"'],
+  ['connectPrebid', { pbjs: 'pbjs' }, '.pbjs: expected object, got string'],
+  ['connectPrebid', [], ': expected object, got array'],
+  ['connectSecureSignals', { x: 1 }, '.x: expected one of name, networkCode, register, got an unknown name'],
+  ['connectSecureSignals', { name: null }, '.name: expected uid2 or euid, got null'],
+  ['connectSecureSignals', { networkCode: 12345 }, '.networkCode: expected string, got number'],
+  ['connectSecureSignals', { networkCode: '' }, '.networkCode: expected string, got empty string'],
+  ['connectSecureSignals', { register: 'false' }, '.register: expected boolean, got string'],
+  ['connectWebview', { chanel: 'app' }, '.chanel: expected one of owner, channel, timeoutMs, got an unknown name'],
+  ['connectWebview', { owner: 'native' }, '.owner: expected page or host, got "native"'],
+  ['connectWebview', { channel: null }, '.channel: expected string, got null'],
+  ['connectWebview', { timeoutMs: '3000' }, '.timeoutMs: expected number, got string'],
+  ['connectWebview', { timeoutMs: Number.NaN }, '.timeoutMs: expected a number of 0 or more, got NaN'],
+  ['tcfConsent', { wait: 1 }, `.wait: expected one of ${CMP}, got an unknown name`],
+  ['tcfConsent', { name: 'tcf' }, '.name: expected uid2 or euid, got "tcf"'],
+  ['tcfConsent', { purposes: 1 }, '.purposes: expected array, got number'],
+  ['tcfConsent', { vendorId: '21' }, '.vendorId: expected number, got string'],
+  ['gppConsent', { purpose: [1] }, `.purpose: expected one of ${CMP}, got an unknown name`],
+  ['gppConsent', { signal: true }, '.signal: expected object, got boolean'],
+  ['gppConsent', 'euid', ': expected object, got string'],
+])('%s with %j is refused', (call, options, message) => {
+  expect(() => CALLS[call](options as never)).toThrow(new TypeError(`${call}: options${message}`));
 });
 
 test('an option that is undefined counts as left out', () => {

@@ -90,12 +90,6 @@ describe('the global', () => {
     second.close();
   });
 
-  test('a wrong option throws in createSession, and leaves no session', async () => {
-    const tessera = await load();
-    expect(() => tessera.createSession({ baseUrl: 'http://operator.example' })).toThrow(TypeError);
-    expect(tessera.session).toBeUndefined();
-  });
-
   test('a second copy of the file changes nothing', async () => {
     const first = await load({ 'data-base-url': BASE_URL, 'data-name': name });
     const { session: firstSession } = first;
@@ -245,11 +239,6 @@ describe('a session by attributes', () => {
     expect(tessera.session?.advertisingToken).toBe('advertising-2');
   });
 
-  test('without data-base-url there is no session', async () => {
-    const tessera = await load({ 'data-name': name, 'data-provide': '/token' });
-    expect(tessera.session).toBeUndefined();
-  });
-
   test('data-user of another user ends the former set, and data-provide is asked', async () => {
     const calls = network(() => Response.json(success(8)));
     const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
@@ -330,58 +319,35 @@ describe('a session by attributes', () => {
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });
 
-  test.each<[string, string, string, () => Response | Promise<Response>]>([
-    [
-      'an error status of the publisher’s server',
-      'provide_failed',
-      'provide: POST /token answered 500; see the onError callback of tokenHandler or the log of the server',
-      () => new Response('no', { status: 500 }),
-    ],
+  test.each<[string, string, () => Response | Promise<Response>]>([
     [
       'a refusal with a valid body',
-      'provide_failed',
       'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its origins option lists them',
       () => new Response(JSON.stringify(success(1)), { status: 403 }),
     ],
     [
-      'a path without a route',
-      'provide_failed',
-      'provide: POST /token answered 404; the server has no route there',
-      () => new Response('no', { status: 404 }),
-    ],
-    [
-      'an answer that is not JSON',
-      'provide_failed',
-      'provide rejected with SyntaxError; the response may not be JSON: check response.ok before response.json()',
-      () => new Response('<html>'),
-    ],
-    [
       'a login page',
-      'provide_failed',
       'provide: POST /token answered 200 with an HTML page; if it is a login page, let the route answer 204 when nobody is signed in',
       () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
     ],
     [
       'no answer',
-      'provide_failed',
       'provide: POST /token got no answer: the network failed, the server is down, or CORS or CSP blocks the request',
       () => Promise.reject(new TypeError('Failed to fetch')),
     ],
-    [
-      'JSON that is no set',
-      'invalid_token_set',
-      'provide: status: expected success or optout, got "error"',
-      () => Response.json({ status: 'error' }),
-    ],
-  ])('%s is an error of the session, not of the page, and the console says so', async (_, code, message, answer) => {
+  ])('%s is an error of the session, not of the page, and the console says so', async (_, message, answer) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     network(answer);
     const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token?user=somebody' };
     const tessera = await load(attributes);
-    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code, message });
+    await expect(tessera.session?.getToken()).rejects.toMatchObject({
+      name: 'TokenError',
+      code: 'provide_failed',
+      message,
+    });
     await settle();
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
-    const link = `https://github.com/tessera-id/tessera/blob/main/docs/errors.md#${code}`;
+    const link = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md#provide_failed';
     expect(warn.mock.calls).toEqual([[`[tessera] ${message} (${link})`]]);
   });
 

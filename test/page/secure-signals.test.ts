@@ -403,57 +403,12 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('is cleared once by a switch of user, and then holds the new user’s token', async () => {
-    const { gpt, session } = await openPage();
-    const first = session.advertisingToken;
-    await session.setTokens(await userOf('other'));
-    await fixture.settle();
-    expect(gpt.cleared()).toBe(1);
-    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
-    expect(session.advertisingToken).not.toBe(first);
-  });
-
-  test('is cleared once for another user that `provide` returns after the end of the set', async () => {
-    const provide = async () => userOf('other');
-    const { gpt, session } = await openPage({ provide });
-    const first = session.advertisingToken;
-    fixture.network(async () => new Response('{"status":"expired_token"}', { status: 400 }));
-    await fixture.advance(20 * MINUTE);
-    await fixture.settle();
-    expect(session.advertisingToken).not.toBe(first);
-    expect(gpt.cleared()).toBe(1);
-    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
-  });
-
   test('is cleared before the token of another user is returned', async () => {
     const { gpt, session } = await openPage();
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     const other = await userOf('other');
     void session.setTokens(other);
     expect(await get().then((token) => [token === session.advertisingToken, gpt.cleared()])).toEqual([true, 1]);
-  });
-
-  test('is cleared once by an opt-out in a refresh answer', async () => {
-    const { gpt, session } = await openPage({ tokens: await userOf('refresh-optout') });
-    await fixture.advance(15 * MINUTE);
-    expect(session.state.phase).toBe('optedOut');
-    expect(gpt.cleared()).toBe(1);
-    expect([...gpt.cache, ...gpt.broken]).toEqual([]);
-  });
-
-  test('is cleared when another tab logs out, and when it logs in', async () => {
-    const name = 'signals-in-two-tabs';
-    const { gpt, session, store } = await openPage({ name });
-    const other = open({ store, name });
-    await other.session.ready;
-    await other.session.clear();
-    await fixture.settle();
-    expect(session.state.phase).toBe('empty');
-    expect(gpt.cleared()).toBe(1);
-    await other.session.setTokens(await userOf('elsewhere'));
-    await fixture.settle();
-    expect(gpt.cleared()).toBe(2);
-    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
   test('is cleared when another user signs in in another tab, without a logout', async () => {

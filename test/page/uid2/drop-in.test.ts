@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../../src/page/uid2/index.ts';
 import {
   answersPlain,
-  answersSealed,
   createFixture,
   hangs,
   restoreGlobals,
@@ -106,12 +105,6 @@ describe('the global', () => {
     await complete();
     await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-  });
-
-  test('before init only a login is required, and nothing throws', () => {
-    load();
-    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([true, undefined, undefined]);
-    expect([sdk.isInitComplete(), sdk.getIdentity(), sdk.getAdvertisingToken()]).toEqual([false, null, undefined]);
   });
 
   test('a callback that throws or rejects does not stop the others', async () => {
@@ -223,21 +216,6 @@ describe('init', () => {
     expect(sdk.hasOptedOut()).toBe(false);
   });
 
-  test('without an identity it completes with null, and a login is required', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
-    await complete();
-    await fixture.settle();
-    expect(emitted).toEqual([
-      ['SdkLoaded', null],
-      ['IdentityUpdated', null],
-      ['InitCompleted', null],
-    ]);
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    expect(sdk.getIdentity()).toBeNull();
-    expect(sdk.isLoginRequired()).toBe(true);
-    expect(fixture.sent).toEqual([]);
-  });
-
   test('a later page starts on its own with the stored options and identity', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
@@ -249,25 +227,17 @@ describe('init', () => {
     expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
   });
 
-  test('a second call adopts an identity that expires later, and ignores one that expires earlier', async () => {
+  test('a second call adopts an identity that expires later at once, and ignores one that expires earlier', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
     await complete();
     sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
     await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
     sdk.init({ identity: newSet(3, Date.now() + 1) });
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
     await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-3');
     expect(events().slice(3)).toEqual(['InitCompleted advertising-3', 'IdentityUpdated advertising-3']);
-  });
-
-  test('the newer identity of a second call is in force at once', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    sdk.init({ identity: newSet(3, Date.now() + 1) });
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
-    await fixture.settle();
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
   });
 
   test('abort before completion emits nothing and leaves stored values for another SDK', async () => {
@@ -341,22 +311,6 @@ describe('the life of an identity', () => {
       advertising_token: 'advertising-3',
       refresh_token: wireSet(3).refresh_token,
     });
-  });
-
-  test('an opt-out in a refresh answer is emitted, requires no login, and persists across pages', async () => {
-    fixture.serve(answersSealed({ status: 'optout' }));
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    await fixture.advance(15 * MINUTE);
-    expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
-    expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, false, undefined]);
-    expect(sdk.isIdentityAvailable()).toBe(true);
-    // The next page knows it too, before its record is read.
-    fixture.serve(hangs);
-    nextPage().init({ baseUrl: BASE_URL, identity: wireSet(5) });
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await complete();
-    expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
   });
 
   test('after an opt-out, an identity that the service accepts is in force', async () => {
@@ -484,16 +438,6 @@ describe('the life of an identity', () => {
     await expect(waiting).rejects.toThrow('aborted');
   });
 
-  test('setIdentity before init throws; a malformed one changes nothing', async () => {
-    load();
-    expect(() => sdk.setIdentity(wireSet(1))).toThrow('call init first');
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    sdk.setIdentity({ advertising_token: 'alone' });
-    await fixture.settle();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-  });
-
   test.each([
     'setIdentityFromEmail',
     'setIdentityFromEmailHash',
@@ -519,22 +463,6 @@ describe('values of the former SDK', () => {
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
-  });
-
-  test('in cookie mode the identity that expires later wins', async () => {
-    putLocal(wireSet(1));
-    putCookie(wireSet(2, Date.now() + MINUTE));
-    load().init({ baseUrl: BASE_URL, useCookie: true });
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
-  });
-
-  test('options in local storage start the page', async () => {
-    putLocal({ baseUrl: BASE_URL, refreshRetryPeriod: 2_000 }, `${KEY}_config`);
-    putLocal(wireSet(1));
-    load();
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 
   test('an opt-out outranks an identity that the page supplies', async () => {
@@ -573,15 +501,6 @@ describe('the cookie', () => {
       advertising_token: 'advertising-2',
     });
     expect(localStorage.getItem(KEY)).toBeNull();
-  });
-
-  test('set by a server outranks the record', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
-    putCookie(newSet(9, Date.now() + MINUTE));
-    nextPage();
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-9');
   });
 
   test.each([
@@ -687,20 +606,6 @@ describe('the legacy callback', () => {
   };
   beforeEach(() => void received.splice(0));
 
-  test('receives established, refreshed, opted out', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), callback });
-    await complete();
-    await fixture.advance(15 * MINUTE);
-    fixture.serve(answersSealed({ status: 'optout' }));
-    await fixture.advance(15 * MINUTE);
-    expect(received).toEqual([
-      [0, 'advertising-1'],
-      [1, 'advertising-2'],
-      [-4, undefined],
-    ]);
-    expect(failures).toEqual([]);
-  });
-
   test.each([
     ['none', undefined, -1],
     ['malformed', { advertising_token: 'alone' }, -2],
@@ -723,24 +628,6 @@ describe('the legacy callback', () => {
     sdk.setIdentity(newSet(5));
     await fixture.settle();
     expect(later).toHaveBeenCalledExactlyOnceWith(1);
-  });
-
-  test('receives expired, then refreshed by the refresh, and established by a login', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
-    await complete();
-    await fixture.settle();
-    expect(received).toEqual([
-      [100, undefined],
-      [1, 'advertising-2'],
-    ]);
-    sdk.disconnect();
-    await fixture.settle();
-    sdk.setIdentity(newSet(5));
-    await fixture.settle();
-    expect(received.slice(2)).toEqual([
-      [-1, undefined],
-      [0, 'advertising-5'],
-    ]);
   });
 
   test('receives expired, then refresh expired', async () => {
