@@ -189,23 +189,6 @@ describe('in a page', () => {
     await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('another `user` ends the former set and asks `provide`', async () => {
-    const { Probe, renders } = createProbe();
-    const provide = vi.fn(async () => fixture.answerFor('second@example.com'));
-    const options = await optionsWith({ name: 'labelled', user: 'account-a' });
-    const { root, element } = await mount(h(Probe, { given: options }));
-    await settle();
-    const former = renders.at(-1)![1]!;
-    expect(element.textContent).toBe(`fresh: ${former}`);
-    await act(async () =>
-      root.render(h(Probe, { given: { ...options, tokens: undefined, user: 'account-b', provide } })),
-    );
-    await settle();
-    expect(provide).toHaveBeenCalledOnce();
-    expect(element.textContent).toMatch(/^fresh: /);
-    expect(element.textContent).not.toContain(former);
-  });
-
   test('`user: null` after no label creates another session, and a set with a label is ended', async () => {
     const { Probe, sessions } = createProbe();
     const labelled = await optionsWith({ name: 'nobody', user: 'account-a' });
@@ -384,17 +367,6 @@ describe('a provider', () => {
     expect(errors).toEqual([]);
   });
 
-  test('renders on a server without a session, and hydrates', async () => {
-    const options = await optionsWith();
-    const node = h(TesseraProvider, { options }, h(Below));
-    const element = place(renderToString(node));
-    expect(element.textContent).toBe('undefined: undefined');
-    await act(async () => void roots.push(hydrateRoot(element, node)));
-    await settle();
-    expect(element.textContent).toMatch(/^fresh: /);
-    expect(errors).toEqual([]);
-  });
-
   test('causes an error that names it if it is missing', async () => {
     await expect(mount(h(Below))).rejects.toThrow('useSession: expected a <TesseraProvider> above this component');
     const Token = () => useAdvertisingToken() ?? null;
@@ -437,13 +409,6 @@ describe('on a server', () => {
     expect(sessions).toEqual([]);
     expect(fetch).not.toHaveBeenCalled();
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('an existing session shows neither state nor token', async () => {
-    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-    await until(() => session.advertisingToken);
-    const { Probe } = createProbe();
-    expect(renderToString(h(Probe, { given: session }))).toBe('<p>no session: no token</p>');
   });
 
   test('hydration matches the server’s markup, then shows the session', async () => {

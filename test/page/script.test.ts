@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { runInThisContext } from 'node:vm';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, type MockInstance, onTestFinished, test, vi } from 'vitest';
 import type { Tessera } from '../../src/page/global.ts';
 import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } from '../session/fixtures.ts';
 import { HOUR, until, useFakeClock } from '../support/clock.ts';
@@ -368,6 +368,15 @@ describe('a session by attributes', () => {
 
 describe('the development build warns about a tag', () => {
   const SITE = { 'data-base-url': BASE_URL };
+  const none =
+    'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
+  let warn: MockInstance<typeof console.warn>;
+  beforeEach(() => {
+    warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    network(() => new Response(null, { status: 204 }));
+  });
+  const said = () => warn.mock.calls.map(([text]) => text);
+
   test.each<[string, Record<string, string>, string[]]>([
     ['that is right', { ...SITE, 'data-provide': '/token', 'data-user': 'a', 'data-debug': 'false' }, []],
     [
@@ -390,26 +399,23 @@ describe('the development build warns about a tag', () => {
       'with attributes that are a part of ours, or more',
       { ...SITE, 'data-url': 'x', 'data-user-id': 'a', 'data-provide-url': '/token', 'data-debugging': '' },
       [
-        'script tag: data-url is unknown; did you mean data-base-url?',
-        'script tag: data-user-id is unknown; did you mean data-user?',
-        'script tag: data-provide-url is unknown; did you mean data-provide?',
-        'script tag: data-debugging is unknown; did you mean data-debug?',
+        'data-url is unknown; did you mean data-base-url?',
+        'data-user-id is unknown; did you mean data-user?',
+        'data-provide-url is unknown; did you mean data-provide?',
+        'data-debugging is unknown; did you mean data-debug?',
       ],
     ],
     [
       'with data-url instead of data-base-url',
       { 'data-url': BASE_URL, 'data-provide': '/token' },
-      [
-        'script tag: data-url is unknown; did you mean data-base-url?',
-        'script tag: data-provide has no effect without data-base-url',
-      ],
+      ['data-url is unknown; did you mean data-base-url?', 'data-provide has no effect without data-base-url'],
     ],
     [
       'with options that have no attribute',
       { ...SITE, 'data-consent': 'tcf', 'data-timeout-ms': '5', 'data-allowinsecure': '' },
       ['consent', 'timeout-ms', 'allowinsecure'].map(
         (name) =>
-          `script tag: data-${name} is unknown: this option has no attribute; leave out data-base-url and pass it to tessera.createSession`,
+          `data-${name} is unknown: this option has no attribute; leave out data-base-url and pass it to tessera.createSession`,
       ),
     ],
     [
@@ -417,10 +423,12 @@ describe('the development build warns about a tag', () => {
       { ...SITE, 'data-endpoint': 'x', 'data-site': '7' },
       ['endpoint', 'site'].map(
         (name) =>
-          `script tag: data-${name} is unknown, expected one of data-base-url, data-name, data-user, data-provide, data-debug`,
+          `data-${name} is unknown, expected one of data-base-url, data-name, data-user, data-provide, data-debug`,
       ),
     ],
-    ['without attributes', {}, []],
+    ['without attributes', {}, [none]],
+    ['with only an attribute of another tool', { 'data-cfasync': '' }, [none]],
+    ['with data-debug alone', { 'data-debug': '' }, ['data-debug has no effect without data-base-url']],
     [
       'with misspelt attributes',
       {
@@ -432,73 +440,44 @@ describe('the development build warns about a tag', () => {
         'data-base_url': 'x',
       },
       [
-        'script tag: data-provid is unknown; did you mean data-provide?',
-        'script tag: data-baseurl is unknown; did you mean data-base-url?',
-        'script tag: data-usr is unknown; did you mean data-user?',
-        'script tag: data-base is unknown; did you mean data-base-url?',
-        'script tag: data-base_url is unknown; did you mean data-base-url?',
+        'data-provid is unknown; did you mean data-provide?',
+        'data-baseurl is unknown; did you mean data-base-url?',
+        'data-usr is unknown; did you mean data-user?',
+        'data-base is unknown; did you mean data-base-url?',
+        'data-base_url is unknown; did you mean data-base-url?',
       ],
     ],
-    [
-      'without data-base-url',
-      { 'data-provide': '/token' },
-      ['script tag: data-provide has no effect without data-base-url'],
-    ],
+    ['without data-base-url', { 'data-provide': '/token' }, ['data-provide has no effect without data-base-url']],
     [
       'with an empty data-base-url',
       { 'data-base-url': '', 'data-provide': '/token' },
-      ['script tag: data-base-url is empty, so there is no session: expected the https URL of the operator'],
+      ['data-base-url is empty, so there is no session: expected the https URL of the operator'],
     ],
   ])('%s', async (_, attributes, expected) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    network(() => new Response(null, { status: 204 }));
     await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) });
-    expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] ${text}`));
+    await advance(1);
+    expect(said()).toEqual(expected.map((text) => `[tessera] script tag: ${text}`));
   });
 
   test('that loads the file a second time', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     await load({ 'data-base-url': BASE_URL, 'data-name': name });
     await load({ 'data-base-url': 'https://other.example', 'data-usr': 'a' });
-    expect(warn.mock.calls).toEqual([
-      [
-        '[tessera] script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
-      ],
+    expect(said()).toEqual([
+      '[tessera] script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag, except data-user, are ignored; remove one of the tags',
     ]);
   });
 
   test('for another page in the same document, with its data-user', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const attributes = { 'data-base-url': BASE_URL, 'data-name': name };
     await load({ ...attributes, 'data-user': 'account-a' });
     await load({ ...attributes, 'data-user': 'account-b' });
     expect(warn).not.toHaveBeenCalled();
   });
 
-  const none =
-    'there is no session yet: add data-base-url, or push a function that calls createSession; a tag manager may have removed the attributes';
-  test.each<[string, Record<string, string>, (tessera: Tessera) => unknown, string[]]>([
-    ['no attribute, on a page without a session', {}, () => {}, [none]],
-    ['an attribute of another tool, on a page without a session', { 'data-cfasync': '' }, () => {}, [none]],
-    [
-      'no attribute, on a page that creates a session in code',
-      {},
-      (t) => t.createSession({ baseUrl: BASE_URL, name, provide: async () => null }),
-      [],
-    ],
-    ['data-debug alone', { 'data-debug': '' }, () => {}, ['data-debug has no effect without data-base-url']],
-    [
-      'a misspelt data-provide',
-      { ...SITE, 'data-provde': '/token' },
-      () => {},
-      ['data-provde is unknown; did you mean data-provide?'],
-    ],
-  ])('with %s, in at most one line', async (_, attributes, use, expected) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    network(() => new Response(null, { status: 204 }));
-    use(await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) }));
+  test('nothing, if the page creates a session in code', async () => {
+    (await load()).createSession({ baseUrl: BASE_URL, name, provide: async () => null });
     await advance(1);
-    expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] script tag: ${text}`));
+    expect(warn).not.toHaveBeenCalled();
   });
 
   const unsupplied =
@@ -524,22 +503,19 @@ describe('the development build warns about a tag', () => {
       [],
     ],
     ['a closed session', {}, (t) => t.createSession({ baseUrl: BASE_URL, name }).close(), []],
-  ])('whose session waits for the page: %s', async (_, attributes, use, said) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    network(() => new Response(null, { status: 204 }));
+  ])('whose session waits for the page: %s', async (_, attributes, use, expected) => {
     use(await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) }));
     await advance(9_000);
     expect(warn).not.toHaveBeenCalled();
     await advance(20_000);
     expect(warn.mock.calls).toEqual(
-      said.map(([text, code]) => [
+      expected.map(([text, code]) => [
         `[tessera] ${text} (https://github.com/tessera-id/tessera/blob/main/docs/errors.md#${code})`,
       ]),
     );
   });
 
   test('on a page whose global is no array', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     window.tessera = { cmd: [] } as never;
     await load({ ...SITE, 'data-name': name, 'data-provide': '/token' });
     expect(warn).toHaveBeenCalledExactlyOnceWith(
@@ -548,19 +524,15 @@ describe('the development build warns about a tag', () => {
   });
 
   test('with a wrong data-base-url, whose pushed call needs the session', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     window.tessera = [(t) => t.session!.on('token', () => {})];
     await expect(load({ 'data-base-url': 'operator.example' })).rejects.toThrow('without a scheme');
     await settle();
-    expect(warn.mock.calls).toEqual([
-      [
-        '[tessera] script tag: a pushed function threw, and there is no tessera.session: the attributes of the tag are wrong, as another message says',
-      ],
+    expect(said()).toEqual([
+      '[tessera] script tag: a pushed function threw, and there is no tessera.session: the attributes of the tag are wrong, as another message says',
     ]);
   });
 
   test('without data-base-url whose pushed call needs the session', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const reported: unknown[] = [];
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error));
     window.tessera = [(t) => t.session!.on('token', () => {})];
@@ -580,7 +552,6 @@ describe('the development build warns about a tag', () => {
   });
 
   test('with type="module"', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     document.body.innerHTML = '<script type="module" data-src="/tessera.dev.js"></script>';
     document.querySelector('script')!.setAttribute('src', 'data:text/javascript,tessera');
     await run(null);

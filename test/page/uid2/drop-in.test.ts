@@ -465,18 +465,6 @@ describe('values of the former SDK', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('an opt-out outranks an identity that the page supplies', async () => {
-    putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
-    fixture.serve(hangs);
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await complete();
-    await fixture.settle();
-    expect(sdk.hasOptedOut()).toBe(true);
-    expect(events()).toContain('OptoutReceived');
-    expect(events().some((event) => event.includes('advertising'))).toBe(false);
-  });
-
   test.each(['{bad', '[]', 'null', '"text"', '{"advertising_token":"a"}', '{"status":"success"}'])(
     'a damaged value reads as empty: %s',
     async (text) => {
@@ -523,21 +511,6 @@ describe('the cookie', () => {
     await complete();
     putCookie({ status: 'optout', identity_expires: Date.now() + DAY, refresh_expires: Date.now() + DAY });
     expect(sdk.hasOptedOut()).toBe(true);
-  });
-
-  test('written as a copy never outranks the record, and replaces it if it was lost', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
-    const copy = cookie();
-    await fixture.advance(15 * MINUTE);
-    putCookie(copy);
-    nextPage();
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
-    vi.stubGlobal('indexedDB', new IDBFactory());
-    nextPage();
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test('set by a server after an opt-out is used once the service accepts it', async () => {

@@ -124,15 +124,6 @@ describe('a cookie that another host can set', () => {
   });
 });
 
-test('the first init of a page replaces the options of an earlier page', async () => {
-  putLocal({ baseUrl: 'https://earlier.example' }, `${KEY}_config`);
-  visit();
-  await complete();
-  sdk.init({ identity: wireSet(1, Date.now() - 15 * MINUTE) });
-  await complete();
-  expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['prod.uidapi.com']);
-});
-
 describe('a script of the page that has replaced document.cookie, to block cookies before consent', () => {
   test.each(['', undefined, false])('is not bypassed: it answers %o', async (answer) => {
     const native = vi.spyOn(Document.prototype, 'cookie', 'set');
@@ -635,17 +626,6 @@ test('every legacy callback of several calls of init is called', async () => {
 });
 
 describe('in the same task as init', () => {
-  test('a later page answers from the copy', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    visit().init({ baseUrl: BASE_URL });
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired(), sdk.getIdentity()]).toEqual([
-      'advertising-1',
-      false,
-      expect.objectContaining(wireSet(1)),
-    ]);
-  });
-
   test('a page without an identity asks for a login', () => {
     sdk.init({ baseUrl: BASE_URL });
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([true, false, false]);
