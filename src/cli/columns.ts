@@ -7,7 +7,6 @@
 import { parseHash } from '../token/index.ts';
 import type { Row } from './csv-rows.ts';
 
-/** The chosen column. */
 export interface Column {
   /** From 0. */
   readonly index: number;
@@ -58,9 +57,7 @@ function findByName(first: readonly string[], name: string): number {
 
 /** The first rows of a file, and the expected content of its column. */
 export interface FirstRows {
-  /** Undefined for an empty file. */
   readonly first: readonly string[] | undefined;
-  /** Rows after the first one. */
   readonly next: readonly (readonly string[])[];
   /** Whether a field, without surrounding white space, is a valid value of the column. */
   isValue(field: string): boolean;
@@ -80,7 +77,6 @@ function looksLikeNames({ first = [], next, isValue }: FirstRows, index: number)
 /**
  * Choose a column.
  *
- * @param rows   show whether the first row is a header.
  * @param given  a name, or a number from 1.
  * @param known  names to search for if none is given, as {@link normalizeName} returns them.
  * @throws {RangeError} if no column fits, or more than one.

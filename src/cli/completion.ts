@@ -15,7 +15,6 @@ async function loadTab(program: Command) {
   return tab(program, { completionCommandName: 'completion-of-tab' });
 }
 
-/** Create the command `completion`. `createProgram` creates a program with all other commands. */
 export function completionCommand(createProgram: () => Command): Command {
   return new Command('completion')
     .description('print the script that completes commands and options in a shell')

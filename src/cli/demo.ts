@@ -12,9 +12,7 @@ import type { Io } from './io.ts';
 import { listenError } from './listen-error.ts';
 import { listed } from './style.ts';
 
-/** The exports of `demo/main.ts`. */
 interface DemoModule {
-  /** Start the demo. `port` is the port of the pages. */
   startDemo(options: { readonly port?: number }): Promise<{
     readonly url: string;
     readonly operatorUrl: string;
@@ -37,7 +35,6 @@ function parsePort(text: string): number {
   return port;
 }
 
-/** Create the command `demo`. */
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description("start the demo: an operator, a publisher's server and its page, on this machine")

@@ -12,12 +12,10 @@ import { isTokenError, parseHash } from '../token/index.ts';
 import { requiredRoles } from './required-roles.ts';
 import { type Connection, createConnected, type ServiceOptions } from './service-options.ts';
 
-/** The result of one check. */
 export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'failed' | 'skipped';
   readonly detail: string;
-  /** What to do about a failure. */
   readonly remedy?: string;
 }
 
@@ -39,7 +37,6 @@ function skipped(name: string): Check {
   return { name, status: 'skipped', detail: 'the service cannot be reached' };
 }
 
-/** The answer to the request of a page. */
 interface PageAnswer {
   readonly response: Response;
   readonly ms: number;
@@ -107,7 +104,6 @@ function checkCors({ response }: PageAnswer, origin: string): Check {
   };
 }
 
-/** The result of a request with the time 1970. */
 type Verdict = 'permitted' | 'refused' | 'wrong secret' | { readonly fault: string };
 
 async function verdictOf(call: Promise<unknown>): Promise<Verdict> {
@@ -158,8 +154,6 @@ async function checkKey(connection: Connection, flags: ServiceOptions): Promise<
 }
 
 /**
- * Run all checks.
- *
  * @param origin  the origin of a page, for the check of CORS.
  * @throws {TypeError} for a malformed address, key or secret.
  */

@@ -9,7 +9,6 @@ import { MAX_CHARACTERS, openInput } from './input.ts';
 import type { Io } from './io.ts';
 import { parseDii } from './map/dii-rows.ts';
 
-/** The options that specify a form of DII. */
 export interface DiiOptions {
   readonly email?: string;
   readonly phone?: string;
@@ -17,7 +16,6 @@ export interface DiiOptions {
   readonly phoneHash?: string;
 }
 
-/** Add the argument and the options of one DII to a command. */
 export function addDiiOptions(command: Command): Command {
   return command
     .argument('[dii]', 'an email address, a phone number with a leading +, or - for the first line of standard input')
@@ -43,12 +41,7 @@ function formOf(argument: string): keyof DiiOptions {
   );
 }
 
-/**
- * Read the DII of a command line.
- *
- * @throws {RangeError} if there is not exactly one, its form cannot be detected, or it is not valid. The message does not quote
- *   it.
- */
+/** Throws a {@link RangeError}, which does not quote DII, unless there is exactly one, valid and of a known form. */
 export function diiOf(argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiOptions): Dii {
   const options = { email, phone, emailHash, phoneHash };
   const given = KEYS.flatMap((key) => (options[key] === undefined ? [] : [{ key, value: options[key] }]));
@@ -65,10 +58,8 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
 }
 
 /**
- * Read the DII of a command line, or the first line of standard input if the argument is `-`, because every user of the machine
- * can read a command line while it runs.
- *
- * @throws {RangeError} as {@link diiOf}, or if standard input is empty or too long.
+ * As {@link diiOf}, or the first line of standard input if the argument is `-`, because every user of the machine can read a
+ * command line while it runs.
  */
 export async function readDii(argument: string | undefined, options: DiiOptions, io: Io): Promise<Dii> {
   if (argument !== '-') return diiOf(argument, options);

@@ -29,7 +29,6 @@ function printChecks(checks: readonly Check[], io: Io): void {
   }
 }
 
-/** Create the command `doctor`. */
 export function doctorCommand(io: Io): Command {
   return serviceCommand(
     'doctor',

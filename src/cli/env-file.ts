@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import { constants, type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
 import { checkOwnFile, unwritable } from './paths.ts';
 
-/** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
 
 /** Characters without a special meaning in a shell. */
@@ -39,11 +38,7 @@ async function readExisting(path: string): Promise<string> {
   }
 }
 
-/**
- * Check that a file of variables can be written, without changing it.
- *
- * @throws {RangeError} if it cannot.
- */
+/** Throw a {@link RangeError} if a file of variables cannot be written. Changes nothing. */
 export async function checkEnvFile(path: string): Promise<void> {
   await readExisting(path);
   const probe = `${path}.${randomUUID()}`;
@@ -55,11 +50,7 @@ export async function checkEnvFile(path: string): Promise<void> {
   }
 }
 
-/**
- * Set variables in a file; other lines stay. The file has mode 0600 afterwards, and nobody can see it half written.
- *
- * @throws {RangeError} if it cannot be written.
- */
+/** Set variables in a file; other lines stay. The file has mode 0600 afterwards, and nobody can see it half written. */
 export async function writeEnvFile(path: string, variables: Variables): Promise<void> {
   const isSet = (line: string): boolean =>
     Object.hasOwn(variables, /^\s*(?:export\s+)?(\w+)\s*=/.exec(line)?.[1] ?? '');

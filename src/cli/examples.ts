@@ -60,7 +60,6 @@ export function examplesOf(command: string): readonly [string, string] | undefin
   return EXAMPLES[command];
 }
 
-/** Add the two examples of a command to its help, given its name as in {@link examplesOf}. */
 export function addExamples(command: Command, name: string): Command {
   const examples = examplesOf(name);
   return examples

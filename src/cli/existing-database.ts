@@ -9,11 +9,8 @@ import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 
 /**
- * Check that a folder contains a database, because opening the folder would create one. A database by URL is checked when it is
- * opened.
- *
- * @param remedy  how the user can create one.
- * @throws {RangeError} if it does not.
+ * Throw a {@link RangeError} for a folder without a database, because opening it would create one. A database by URL is checked
+ * when it is opened. `remedy`: how the user can create one.
  */
 export async function checkExisting(location: string, remedy: string): Promise<void> {
   if (locationKind(location) !== 'folder' || (await hasDatabase(location))) return;

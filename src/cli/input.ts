@@ -11,13 +11,10 @@ import { shownPath, unreadable } from './paths.ts';
 /** Maximum number of characters of a row, or of a whole small file. */
 export const MAX_CHARACTERS = 65_536;
 
-/** The input of a command. */
 export interface Input {
-  /** Its name in messages. */
   readonly name: string;
   /** Size, bytes; undefined if unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
-  /** Bytes read so far. */
   readonly readBytes: number;
   /**
    * The text, without a byte order mark. Can be read once.
@@ -51,7 +48,6 @@ function decoderOf([one, two, three, four]: Uint8Array, name: string): TextDecod
 /**
  * Decode the content of a small file as {@link Input.pieces} does, because Windows tools write a byte order mark, or UTF-16.
  *
- * @param name  the name of the file in messages.
  * @throws {RangeError} if it is not text.
  */
 export function decodeText(bytes: Uint8Array, name: string): string {
@@ -100,11 +96,7 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
 /** Read, write and execute permission of the group and of others. */
 const OTHERS = 0o077;
 
-/**
- * Warn if other users can read or change a file.
- *
- * @param option  the option that specifies the file; none for an argument.
- */
+/** Warn if other users can read or change a file. `option` is the one that specifies the file; none for an argument. */
 export async function warnIfReadableByOthers(file: string, { err }: Io, option?: string): Promise<void> {
   // On Windows, the mode says nothing about other users. `-` is standard input.
   if (process.platform === 'win32' || file === '-') return;

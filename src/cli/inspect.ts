@@ -73,7 +73,6 @@ function printSet(found: Inspection, now: number, io: Io): void {
   for (const row of rows) io.out(row);
 }
 
-/** Create the command `inspect`. */
 export function inspectCommand(io: Io): Command {
   return new Command('inspect')
     .description("describe a token set in words, by this machine's clock; print no secret")

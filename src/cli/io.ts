@@ -6,7 +6,6 @@
 /** Exit code of a command that a signal stopped: 128 + SIGINT, as shells report it. */
 export const STOPPED = 130;
 
-/** Environment, streams and signals of a process. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Standard input. `signal` cancels reading, even while it waits. */

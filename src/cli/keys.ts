@@ -15,7 +15,6 @@ import {
 import { parseNumber } from './options.ts';
 
 const DAY_SECONDS = 86_400;
-/** The limits of `rotate`. */
 const [MIN_SECONDS, MAX_SECONDS] = [5, 366 * DAY_SECONDS];
 /** Bidders' libraries read the keys about once an hour. */
 const SHORT_SECONDS = 3600;
@@ -80,7 +79,6 @@ function retireCommand(io: Io): Command {
     );
 }
 
-/** Create the command `keys`. */
 export function keysCommand(io: Io): Command {
   const keys = new Command('keys').description("list, rotate or retire an operator's token keys");
   for (const create of [listCommand, rotateCommand, retireCommand]) keys.addCommand(create(io));

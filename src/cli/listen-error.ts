@@ -1,7 +1,6 @@
 /// <reference types="node" />
 /** Describes why a port could not be opened, and which option to change. */
 
-/** An option that specifies a port. */
 export type PortOption = '--port' | '--metrics-port';
 
 /** Convert Node's error. An error with another cause is returned as it is. */

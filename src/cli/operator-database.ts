@@ -9,7 +9,6 @@ import type { Io } from './io.ts';
 import { loadSettings } from './operator/settings.ts';
 import { withFlagNames } from './options.ts';
 
-/** The options of these commands. */
 export interface OperatorDatabaseOptions {
   readonly database?: string;
   readonly rootSecretFile?: string;
@@ -17,7 +16,6 @@ export interface OperatorDatabaseOptions {
   readonly json?: boolean;
 }
 
-/** Add the options to a command. `json` is the help text of `--json`. */
 export function addDatabaseOptions(command: Command, json = 'print JSON lines'): Command {
   return command
     .option('--database <where>', "the operator's database: a folder that no process has open, or postgres://...")
@@ -26,11 +24,7 @@ export function addDatabaseOptions(command: Command, json = 'print JSON lines'):
     .option('--json', json);
 }
 
-/**
- * Open the administration of an operator, and close it after `work`.
- *
- * @throws {RangeError} if no database is specified, or if the folder contains none.
- */
+/** Open the administration, and close it after `work`. Throws a {@link RangeError} for no database, or a folder without one. */
 export async function administer<T>(
   flags: OperatorDatabaseOptions,
   io: Io,
@@ -61,7 +55,6 @@ export async function administer<T>(
   }
 }
 
-/** Format an instant (epoch ms) for a table. */
 export function formatTime(at: number | null): string {
   return at === null ? '-' : new Date(at).toISOString().slice(0, 19).concat('Z');
 }

@@ -45,7 +45,6 @@ async function* rawIdsIn(
     }
 }
 
-/** Print the raw IDs whose users have opted out. */
 export async function optOutStatus(file: string, flags: RowOptions & ServiceOptions, io: Io): Promise<void> {
   const client = clientOf(flags, io);
   const input = await openInput(file, io);

@@ -2,19 +2,16 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 
-/** Parse a number. */
 export function parseNumber(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
   return value;
 }
 
-/** Parse a list of roles. */
 export function parseRoles(text: string): string[] {
   return text.split(',').map((role) => role.trim().toUpperCase());
 }
 
-/** The options of the commands that read the rows of a file: the column to read, and the column delimiter. */
 export interface RowOptions {
   readonly column?: string;
   readonly delimiter?: string;
@@ -27,7 +24,6 @@ function parseDelimiter(text: string): string {
   return delimiter;
 }
 
-/** Add the options of the commands that read the rows of a file. */
 export function addRowOptions(command: Command): Command {
   return command
     .option('--column <name>', 'the column, by name or by number from 1 (default: the column with a known name)')

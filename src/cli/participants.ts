@@ -159,7 +159,6 @@ function revokeCommand(io: Io): Command {
     );
 }
 
-/** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {
   const participants = new Command('participants').description(
     'list, add, update or revoke the participants of an operator',

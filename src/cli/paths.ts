@@ -48,7 +48,6 @@ export function shownPath(path: string): string {
   return isPrivate(path) ? 'FILE (not shown: it looks like an address or a token)' : path;
 }
 
-/** Explain why a file operation failed. */
 export function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined && REASONS[code]) || code || 'an unknown failure';
@@ -72,7 +71,6 @@ export function checkOwnFile(found: Stats): void {
 /**
  * Create the error for a file that could not be read.
  *
- * @param option  the option that specifies the file; none for an argument.
  * @example unreadable('people.csv', error) // could not read people.csv: no such file
  */
 export function unreadable(path: string, error: unknown, option?: string): RangeError {

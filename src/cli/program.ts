@@ -66,7 +66,6 @@ function redactArguments(message: string, args: readonly string[]): string {
   return text;
 }
 
-/** Print `error:`, `warning:` and `hint:` in colour. */
 function withColours(io: Io): Io {
   const { red, yellow, cyan, bold } = coloursOf(io, 'err');
   const colours = { error: red, warning: yellow, hint: cyan };
@@ -103,7 +102,6 @@ function adopt(command: Command, program: Command, name = command.name()): Comma
   return addExamples(hintAtHelp(command.copyInheritedSettings(program), `tessera ${name}`), name);
 }
 
-/** Create the commands that completion offers. */
 function createCommands(version: string, args: readonly string[], io: Io): Command {
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
@@ -124,13 +122,7 @@ function createCommands(version: string, args: readonly string[], io: Io): Comma
   return hintAtHelp(program, 'tessera');
 }
 
-/**
- * Create the whole program. Nothing runs before it parses a command line.
- *
- * @param version  what `--version` prints.
- * @param args     the command line; a message that quotes it is redacted.
- * @param io       streams and environment of the commands.
- */
+/** Create the whole program. A message that quotes `args`, the command line, is redacted. */
 export function createProgram(version: string, args: readonly string[], io: Io): Command {
   const program = createCommands(version, args, io);
   const completed = () => createCommands(version, args, io);

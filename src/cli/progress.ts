@@ -7,27 +7,20 @@
 import cliProgress from 'cli-progress';
 import type { Io } from './io.ts';
 
-/** A line on the terminal that is repeatedly redrawn. */
 export interface ProgressLine {
   /** Redraw. `done` and `total`, in any unit, determine the bar and the remaining time; `rows` is printed. */
   show(rows: number, done?: number, total?: number): void;
-  /** Clear the line. */
   stop(): void;
 }
 
 const WINDOW_MS = 10_000;
 const BAR_WIDTH = 24;
 
-/** Format a number with thousands separators. */
 export function formatNumber(number: number): string {
   return Math.round(number).toLocaleString('en-US');
 }
 
-/**
- * Format a duration.
- *
- * @example formatDuration(90 * 60_000) // '1.5 h'
- */
+/** @example formatDuration(90 * 60_000) // "1.5 h" */
 export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 100) return `${seconds} s`;

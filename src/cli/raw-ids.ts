@@ -25,7 +25,6 @@ function parseInstant(text: string): number {
   return at;
 }
 
-/** Create the command `buckets`. */
 export function bucketsCommand(io: Io): Command {
   return serviceCommand(
     'buckets',
@@ -53,7 +52,6 @@ export function bucketsCommand(io: Io): Command {
     });
 }
 
-/** Create the command `optouts`. */
 export function optOutsCommand(io: Io): Command {
   return addRowOptions(
     serviceCommand(

@@ -11,7 +11,6 @@ import { decodeText } from './input.ts';
 import type { Io } from './io.ts';
 import { shownPath, unreadable } from './paths.ts';
 
-/** The options of every command that calls the service. */
 export interface ServiceOptions {
   readonly baseUrl?: string;
   readonly apiKey?: string;
@@ -20,7 +19,6 @@ export interface ServiceOptions {
   readonly json?: boolean;
 }
 
-/** Create a command with these options. `json` is the help text of `--json`. */
 export function serviceCommand(name: string, description: string, json: string): Command {
   return new Command(name)
     .description(description)
@@ -31,22 +29,16 @@ export function serviceCommand(name: string, description: string, json: string):
     .option('--json', json);
 }
 
-/** Warn about a secret on the command line. */
 export function warnAboutSecret(flag: string, { err }: Io): void {
   err(`warning: ${flag} on the command line: every user of this machine can read it; use the environment instead`);
 }
 
-/** Warn about a password in `--database`. */
 export function warnAboutPassword(database: string | undefined, { err }: Io): void {
   if (/^[a-z]+:\/\/(?:[^/]*:[^/]*@|.*[?&]password=)/i.test(database ?? ''))
     err('warning: every user of this machine can read the password in --database; use PGPASSWORD instead');
 }
 
-/**
- * Read a file of variables, one `NAME=value` per line.
- *
- * @throws {RangeError} if it cannot be read or is not text.
- */
+/** One `NAME=value` per line. Throws a {@link RangeError} for a file that cannot be read or is not text. */
 export async function readEnvFile(file: string): Promise<Record<string, string | undefined>> {
   const bytes = await readFile(file).catch((error) => {
     throw unreadable(file, error, '--env');
@@ -60,14 +52,9 @@ const SOURCES = {
   clientSecret: ['--client-secret', 'TESSERA_CLIENT_SECRET'],
 } as const;
 
-/** The client options from a command line. */
 export type Connection = Pick<ClientOptions, keyof typeof SOURCES>;
 
-/**
- * Read address and credentials from the options and the environment; options take precedence.
- *
- * @throws {RangeError} if one is missing.
- */
+/** Options take precedence over the environment. Throws a {@link RangeError} if address, key or secret is missing. */
 export function connectionOf(flags: ServiceOptions, io: Io): Connection {
   if (flags.apiKey !== undefined) warnAboutSecret('--api-key', io);
   if (flags.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
@@ -82,12 +69,7 @@ export function connectionOf(flags: ServiceOptions, io: Io): Connection {
   return { baseUrl: given('baseUrl'), apiKey: given('apiKey'), clientSecret: given('clientSecret') };
 }
 
-/**
- * Create a client from a connection.
- *
- * @throws {TypeError} if the address, the key or the secret is malformed. The message names its option or variable, and does not
- *   quote its value.
- */
+/** Throws a {@link TypeError} that names the option or variable of a malformed address, key or secret, without its value. */
 export function createConnected(
   connection: Connection,
   flags: ServiceOptions,
@@ -108,9 +90,7 @@ export function createConnected(
   }
 }
 
-/**
- * Create the client from the options and the environment. Throws the errors of {@link connectionOf} and {@link createConnected}.
- */
+/** Throws the errors of {@link connectionOf} and {@link createConnected}. */
 export function clientOf(flags: ServiceOptions, io: Io): Client {
   return createConnected(connectionOf(flags, io), flags);
 }

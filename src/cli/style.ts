@@ -11,7 +11,6 @@ import type { Io } from './io.ts';
 /** The colours of one stream. If colours are off, the functions return their input. */
 export type Colours = ReturnType<typeof picocolors.createColors>;
 
-/** The colours of standard output or standard error. */
 export function coloursOf({ env, terminal, outIsTerminal }: Io, stream: 'out' | 'err'): Colours {
   const isTerminal = stream === 'err' ? terminal !== undefined : outIsTerminal === true;
   const isForced = Boolean(env.FORCE_COLOR) && env.FORCE_COLOR !== '0';
@@ -31,7 +30,7 @@ export function aligned(rows: readonly (readonly [name: string, value: string])[
 }
 
 /**
- * Align rows of names and texts, both to the left.
+ * Align both to the left.
  *
  * @example listed([['phase', 'fresh'], ['expires', 'in 4 min']]) // ['phase    fresh', 'expires  in 4 min']
  */

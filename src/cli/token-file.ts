@@ -18,12 +18,7 @@ async function readJson(file: string, io: Io): Promise<unknown> {
   return parseJson(text, file);
 }
 
-/**
- * Read an answer.
- *
- * @param file  `-` for standard input.
- * @throws {RangeError} if it cannot be read, is too long, or is neither a token set nor the answer for an opted-out user.
- */
+/** Throws a {@link RangeError} for a file that cannot be read, is too long, or holds another JSON than an answer. */
 export async function readAnswer(file: string, io: Io): Promise<Answer> {
   const content = await readJson(file, io);
   let answer: Answer;

@@ -34,7 +34,6 @@ export function generateCommand(io: Io): Command {
     });
 }
 
-/** Create the command `validate`. */
 export function validateCommand(io: Io): Command {
   return addDiiOptions(
     serviceCommand(
@@ -73,7 +72,6 @@ async function readRefreshable(argument: string, key: string | undefined, io: Io
   throw new RangeError(`${shownPath(argument)}: expected a token set, got the answer for an opted-out user`);
 }
 
-/** Create the command `refresh`. */
 export function refreshCommand(io: Io): Command {
   return serviceCommand('refresh', 'exchange a refresh token for a newer token set', JSON_HELP)
     .argument(
@@ -88,7 +86,6 @@ export function refreshCommand(io: Io): Command {
     });
 }
 
-/** Create the command `optout`. */
 export function optOutCommand(io: Io): Command {
   return addDiiOptions(serviceCommand('optout', 'record that a user has opted out (role OPTOUT)', JSON_HELP)).action(
     async (argument: string | undefined, flags: ServiceOptions & DiiOptions) => {

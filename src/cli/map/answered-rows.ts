@@ -14,7 +14,6 @@ export type TableRow = Dii & {
   readonly fault: string | undefined;
 };
 
-/** An input whose first rows have been read. */
 export interface Table {
   /** The first line of the output, with a line break; undefined if the input has no names of columns there. */
   readonly header: string | undefined;
@@ -28,7 +27,6 @@ export interface Table {
   faultOfAll(): RangeError | undefined;
 }
 
-/** The values of the added columns, in their order. */
 export type Values = readonly (string | null)[];
 
 /** The names of the added columns for each version of the mapping endpoint. */

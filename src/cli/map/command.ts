@@ -53,7 +53,6 @@ function propertyOf(flag: string): keyof AllOptions {
   return flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
 }
 
-/** Return the job that the options select. */
 function selectJob(file: string | undefined, options: AllOptions, command: Command): JobName {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
@@ -109,7 +108,6 @@ async function run(job: JobName, file: string | undefined, options: AllOptions, 
   }
 }
 
-/** Create the command `map`. */
 export function mapCommand(io: Io): Command {
   return addRowOptions(
     serviceCommand(

@@ -18,11 +18,7 @@ function keptColumns({ header = [], index }: DiiColumn): readonly number[] | und
   return header.flatMap((name, at) => (replaced.has(name.trim()) ? [] : [at]));
 }
 
-/**
- * Start reading.
- *
- * @throws {RangeError} as `openDiiColumn`; for an empty input; and if a column has the name of an added one.
- */
+/** Throws the errors of `openDiiColumn`, and a RangeError for an empty input or a column with the name of an added one. */
 export async function openCsvTable(input: Input, options: DiiRowOptions, version: 2 | 3): Promise<Table> {
   const opened = await openDiiColumn(input, options, true);
   const { header, index, width, delimiter, fault, diiOf } = opened;

@@ -41,19 +41,16 @@ const ENDS_LIKE_TEXT = /[.'`\u2019\u201d] *$/;
 
 const UNKNOWN_HASH = 'expected --type email_hash or --type phone_hash for a hash, got neither';
 
-/** A row without valid DII, and the reason. */
 export interface InvalidRow {
   readonly line: number;
   readonly reason: string;
   readonly fields: readonly string[];
 }
 
-/** A file with a column of DII, whose first rows have been read. */
 export interface DiiColumn {
   readonly header: readonly string[] | undefined;
   /** The column of the DII, from 0. */
   readonly index: number;
-  /** Number of columns. */
   readonly width: number;
   readonly delimiter: string;
   /** Why there is no row; undefined if there is one. */
@@ -99,7 +96,6 @@ export function isUnknownHash(dii: Dii | string): dii is string {
   return dii === UNKNOWN_HASH;
 }
 
-/** The options for a file of DII. */
 export interface DiiRowOptions extends RowOptions {
   readonly type?: DiiForm;
 }
@@ -163,13 +159,12 @@ export async function openDiiColumn(
   };
 }
 
-/** A file of DII whose first rows have been read. */
 export interface DiiRows extends Pick<DiiColumn, 'header' | 'index' | 'fault'> {
   /** The DII of each row as a hash, or why the row is invalid; one array for each piece of input. Can be read once. */
   readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
 }
 
-/** Start reading a file of DII, of which only the DII counts. Throws the errors of {@link openDiiColumn}. */
+/** Throws the errors of {@link openDiiColumn}. */
 export async function openDiiRows(input: Input, options: DiiRowOptions): Promise<DiiRows> {
   const { header, index, fault, rows, diiOf } = await openDiiColumn(input, options);
   const read = (row: Row): Dii | InvalidRow => {

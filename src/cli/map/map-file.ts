@@ -13,12 +13,10 @@ import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from '.
 import { report } from './report.ts';
 import { beginJob, type MapOptions, probe, runJob } from './run-job.ts';
 
-/** The options of the job. */
 export interface MapFileOptions extends MapOptions, DiiRowOptions {
   readonly rejects?: string;
 }
 
-/** What has been read of a file. */
 interface ReadRows {
   count: number;
   valid: number;
@@ -44,7 +42,6 @@ async function* validIn(rows: DiiRows, input: Input, rejects: Rejects, read: Rea
   }
 }
 
-/** Map a file. */
 export async function mapFile(file: string, options: MapFileOptions, io: Io, signal: AbortSignal): Promise<void> {
   const begun = beginJob(options, io, signal);
   const input = await openInput(file, io, signal);

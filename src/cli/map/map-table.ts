@@ -19,7 +19,6 @@ import { report } from './report.ts';
 import { beginJob, type MapOptions } from './run-job.ts';
 import { unwrittenRows } from './written-rows.ts';
 
-/** The options of the job. */
 export interface MapTableOptions extends MapOptions, DiiRowOptions {
   readonly out?: string;
   readonly jsonl?: boolean;
@@ -50,7 +49,6 @@ async function* batchesOf(
   }
 }
 
-/** The lines of a batch, and how many of its rows have which answer. */
 interface Lines {
   readonly text: string;
   readonly mapped: number;
@@ -58,7 +56,6 @@ interface Lines {
   readonly invalid: number;
 }
 
-/** Map a batch. */
 async function linesOf(
   client: Client,
   batch: readonly TableRow[],
@@ -81,7 +78,6 @@ async function linesOf(
 /** As for stored mappings. */
 const DEFAULT_WORKERS = 4;
 
-/** Where the lines go. */
 interface Output {
   write(text: string): Promise<void>;
   /** `partial`: a later run may continue. False: delete what was written. */
@@ -137,7 +133,6 @@ async function openOutput(file: string, out: string, table: Table, isResumed: bo
   };
 }
 
-/** Map a file to another. */
 export async function mapTable(file: string, options: MapTableOptions, io: Io, signal: AbortSignal): Promise<void> {
   const out = checkOut(options, io);
   const version = options.v2 ? 2 : 3;

@@ -1,7 +1,5 @@
 /// <reference types="node" />
-/**
- * A file that only its owner may read, for email addresses, phone numbers and hashes.
- */
+/** A file that only its owner may read, for email addresses, phone numbers and hashes. */
 
 import type { Stats } from 'node:fs';
 import { access, constants, copyFile, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
@@ -10,7 +8,6 @@ import { checkOwnFile, reasonOf, shownPath, unwritable } from '../paths.ts';
 
 const BUFFER_LENGTH = 65_536;
 
-/** An open file. */
 export interface PrivateFile {
   write(text: string): Promise<void>;
   /**
@@ -30,22 +27,14 @@ async function isSame(one: string, other: string): Promise<boolean> {
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }
 
-/**
- * Finds the former file of that name, or a device. Following a symbolic link would replace a file that the user has not specified.
- */
+/** Finds the former file, or a device. Following a symbolic link would replace a file that the user has not specified. */
 async function findFormer(path: string): Promise<Stats | undefined> {
   const found = await lstat(path).catch(() => undefined);
   if (found && !found.isCharacterDevice()) checkOwnFile(found);
   return found;
 }
 
-/**
- * Check, without changing anything, that a file can be created in its folder and is not the input.
- *
- * @param flag    the option that specifies the file, for messages.
- * @param source  the path of the input.
- * @throws {RangeError} if it cannot.
- */
+/** Throw a {@link RangeError} if a file cannot be created in its folder, or is `source`, the input. Changes nothing. */
 export async function checkPrivateFile(flag: string, path: string, source?: string): Promise<void> {
   if (source !== undefined && (await isSame(path, source)))
     throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
@@ -106,7 +95,6 @@ async function openNew(
 /**
  * Create a file with mode 0600. Replaces the user's file of that name, but writes to a device such as `/dev/null` directly.
  *
- * @param flag  the option that specifies the file, for messages.
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
  *   name is always complete. Default: false, for a file that is useful from its first row on.
  * @param isContinuable  a later run can continue the partial file: it is kept if its end cannot be written.

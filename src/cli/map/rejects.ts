@@ -7,7 +7,6 @@ import { csvLine } from '../csv-line.ts';
 import type { InvalidRow } from './dii-rows.ts';
 import { checkPrivateFile, createPrivateFile } from './private-file.ts';
 
-/** The file of invalid rows. */
 export interface Rejects {
   readonly path: string;
   readonly count: number;
@@ -22,11 +21,7 @@ export function defaultRejectsPath(file: string, { isRegularFile }: { readonly i
   return isRegularFile ? `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv` : 'tessera.rejects.csv';
 }
 
-/**
- * Check that the file can be created and is not the input. The file of an earlier run is not changed.
- *
- * @throws {RangeError} if it cannot.
- */
+/** Throw a {@link RangeError} if the file cannot be created, or is the input. The file of an earlier run is not changed. */
 export async function checkRejects(path: string, source: string | undefined): Promise<void> {
   if (path === '' || path === '-') {
     const got = path === '' ? 'an empty name' : 'standard output, where the summary goes';
@@ -35,11 +30,7 @@ export async function checkRejects(path: string, source: string | undefined): Pr
   return checkPrivateFile('--rejects', path, source);
 }
 
-/**
- * Create the file.
- *
- * @throws {RangeError} if it cannot be created.
- */
+/** Throws a {@link RangeError} if the file cannot be created. */
 export async function createRejects(path: string, header: readonly string[] | undefined): Promise<Rejects> {
   const file = await createPrivateFile('--rejects', path);
   let count = 0;

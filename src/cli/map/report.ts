@@ -10,7 +10,6 @@ import type { Job, Outcome } from './run-job.ts';
 /** The counts of the summary, in the order of output. */
 type Counts = Readonly<Record<string, number>>;
 
-/** The hint of jobs that continue where they stopped. */
 const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
 
 const LABELS: Readonly<Record<string, string>> = {
@@ -19,7 +18,6 @@ const LABELS: Readonly<Record<string, string>> = {
   written: 'written already',
 };
 
-/** The rows of the table that a terminal shows. */
 function tableOf(counts: Counts, ms: number, io: Io): string[] {
   const { bold, yellow, dim } = coloursOf(io, 'out');
   const rows = Object.entries(counts).map(([name, count]) => [LABELS[name] ?? name, formatNumber(count)] as const);

@@ -12,37 +12,29 @@ import { createProgressLine, type ProgressLine } from '../progress.ts';
 import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
 import type { Rejects } from './rejects.ts';
 
-/** The options of all jobs of `map`. */
 export interface MapOptions extends ServiceOptions {
-  /** Location of the mappings. */
   readonly database: string;
   readonly v2?: boolean;
   readonly workers?: number;
 }
 
-/** Open the mappings that the options specify. */
 export function openMappings(client: MappingClient, { database, v2, workers }: MapOptions): Promise<Mappings> {
   return createMappings({ client, database, version: v2 ? 2 : 3, workers });
 }
 
-/** A job that has begun. */
 export interface Job {
   readonly options: MapOptions;
   readonly io: Io;
-  /** Aborted when the process is asked to stop. */
   readonly signal: AbortSignal;
   readonly client: Client;
   /** Sends each request once. */
   readonly prober: Client;
   /** From `performance.now()`. */
   readonly startedAt: number;
-  /** The file of invalid rows, if the job writes one. */
   readonly rejects?: Rejects;
 }
 
-/** How a job has ended. */
 export interface Outcome {
-  /** What was done before the end, whatever the end. */
   readonly summary: Summary;
   /** Undefined if the job is done. */
   readonly failure: unknown;

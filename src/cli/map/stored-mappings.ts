@@ -87,7 +87,6 @@ function csvOf(
   return csvLine(fields, { isForSpreadsheet });
 }
 
-/** The options of `--export`. */
 export interface ExportOptions extends MapOptions {
   readonly spreadsheet?: boolean;
 }
@@ -152,7 +151,6 @@ export async function forget(dii: string, options: MapOptions & DiiRowOptions, i
   });
 }
 
-/** The options of `--forget-all`. */
 export interface ForgetAllOptions extends MapOptions {
   readonly yes?: boolean;
 }

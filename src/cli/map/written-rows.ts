@@ -8,17 +8,14 @@ import { lstat } from 'node:fs/promises';
 import { checkOwnFile, shownPath, unreadable } from '../paths.ts';
 import type { Table, TableRow } from './answered-rows.ts';
 
-/** The rows that a file does not contain yet. */
 export interface Unwritten {
   /** Length of the complete rows in the file, bytes. */
   readonly bytes: number;
   /** Number of these rows, without a header. */
   readonly count: number;
-  /** The other rows. */
   readonly rows: AsyncIterable<readonly TableRow[]>;
 }
 
-/** Reads a file of rows. */
 function createReader(path: string) {
   const pieces = createReadStream(path, { encoding: 'utf8' })[Symbol.asyncIterator]();
   let text = '';
