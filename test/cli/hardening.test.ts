@@ -119,22 +119,12 @@ describe('the terminal', () => {
       expect(err).toContain('could not read no\\u001b[8m\\u001b[2J\\u202ewhere: no such file');
     },
   );
-
-  test('shows help and indented JSON with their line breaks', async () => {
-    expect((await tessera(['--help'])).out.join()).toContain('\n');
-    expect((await tessera(['generate', 'user@example.com'])).out.join()).toContain('{\n  "status"');
-  });
 });
 
 test('a spreadsheet evaluates no field of a line for spreadsheets; other programs get the fields as they are', () => {
   const fields = ['=1+1', '+12', '-1', '@x', '\ttab', 'plain', null, 5];
   expect(csvLine(fields, { isForSpreadsheet: true })).toBe("'=1+1,'+12,'-1,'@x,'\ttab,plain,,5");
   expect(csvLine(fields)).toBe('=1+1,+12,-1,@x,\ttab,plain,,5');
-});
-
-test('--spreadsheet belongs to --export', async () => {
-  const { code, err } = await tessera(['map', '--counts', '--spreadsheet']);
-  expect([code, err]).toEqual([2, 'error: --spreadsheet: expected together with --export, got --counts']);
 });
 
 test.each([

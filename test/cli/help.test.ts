@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { silentIo } from '../../build/silent-io.ts';
 import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
 import { examplesOf } from '../../src/cli/examples.ts';
@@ -113,7 +113,6 @@ describe('the examples run', () => {
     await shell('tessera generate user@example.com > set.json');
     await shell('tessera refresh set.json > newer.json');
     expect((await shell('tessera inspect newer.json')).stdout).toContain('fresh');
-    expect((await shell('tessera generate user@example.com | tessera inspect -')).stdout).toContain('fresh');
     await writeEnvFile(join(folder, 'tessera.env'), fixture.env);
     expect(
       (await shell('unset TESSERA_BASE_URL TESSERA_API_KEY TESSERA_CLIENT_SECRET; tessera doctor --env tessera.env'))
@@ -134,7 +133,13 @@ describe('the examples run', () => {
   });
 
   test.each(['zsh', 'fish', 'powershell'])('a script for %s is printed', async (name) => {
-    expect((await shell(`tessera completion ${name}`)).stdout).toMatch(/tessera.*complete/);
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    try {
+      expect((await tessera(['completion', name])).code).toBe(0);
+      expect(log.mock.calls.join()).toMatch(/tessera.*complete/);
+    } finally {
+      log.mockRestore();
+    }
   });
 
   test('an unknown shell is wrong use', async () => {

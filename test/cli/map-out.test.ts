@@ -100,13 +100,6 @@ describe('tessera map --out', () => {
     expect(rows.every(({ length }) => length === 6)).toBe(true);
   });
 
-  test.each(['a@example.com.', "'a@example.com'", 'a@example.com\u201d'])('%s is not an address', async (value) => {
-    const { out } = await filter(`email\n${value}\na@example.com\n`);
-    const [first, second] = parse(out, { from_line: 2 }) as [string[], string[]];
-    expect(first).toEqual([value, '', '', '', 'expected an email address, got a dot or a quotation mark at its end']);
-    expect(second.at(-1)).toBe('');
-  });
-
   test('a list in single quotes exits with 2, because nobody would be found', async () => {
     const path = await fixture.file('quoted.txt', "'a@example.com'\n'b@example.com'\n");
     const { code, err } = await map([path, '--out', fixture.path('quoted.csv')]);

@@ -108,12 +108,6 @@ describe('tessera generate', () => {
     expect(asked).toEqual(['/v2/token/generate']);
   });
 
-  test('treats all forms of an address as the same person', async () => {
-    const { advertisingToken } = await tokensOf();
-    const { out } = await tessera(['validate', advertisingToken, '--email-hash', hash('email', EMAIL), '--json']);
-    expect(out).toEqual(['{"status":"success","body":true}']);
-  });
-
   test('prints the answer for an opted-out user and exits with 0', async () => {
     expect(await tessera(['generate', 'optout@example.com', '--json'])).toMatchObject({
       code: 0,
@@ -173,13 +167,6 @@ describe('tessera validate', () => {
       expect([code, JSON.parse(out.join('')), err]).toEqual([wanted, { status: 'success', body }, '']);
     }
     expect(asked).toEqual(['/v2/token/validate']);
-  });
-
-  test('the service refuses a malformed token', async () => {
-    const { code, out, err } = await tessera(['validate', 'ZZZZ-no-token', EMAIL]);
-    expect([code, out]).toEqual([1, []]);
-    expect(err).toContain('Invalid token');
-    expect(err).not.toContain('ZZZZ');
   });
 });
 
@@ -267,13 +254,6 @@ describe('tessera optout', () => {
     const { code, out, err } = await tessera(['optout', 'Leaving@example.com', '--json']);
     expect([code, out, err, asked]).toEqual([0, ['{"status":"success"}'], '', ['/v2/token/logout']]);
     expect((await tessera(['generate', 'leaving@example.com', '--json'])).out).toEqual(['{"status":"optout"}']);
-  });
-
-  test('is refused without the role', async () => {
-    const mapper = { ...env, TESSERA_API_KEY: 'key-of-mapper', TESSERA_CLIENT_SECRET: MAPPER_SECRET };
-    const { code, out, err } = await tessera(['optout', EMAIL], { env: mapper });
-    expect([code, out]).toEqual([1, []]);
-    expect(err).toContain('/v2/token/logout answered 401');
   });
 });
 
@@ -462,38 +442,25 @@ describe('every command', () => {
     }
   });
 
-  test.each(COMMANDS)(
-    '%s: a malformed address, key or secret exits with 2 and is not quoted',
-    async (command, args) => {
-      for (const [name, value, said] of [
-        [
-          'TESSERA_BASE_URL',
-          'ZZZZ',
-          'TESSERA_BASE_URL: expected an absolute https URL (http is accepted for this machine), got a string',
-        ],
-        ['TESSERA_BASE_URL', 'http://operator.example', 'TESSERA_BASE_URL: expected an absolute https URL'],
-        ['TESSERA_API_KEY', 'ZZZZ ü', 'TESSERA_API_KEY: expected printable ASCII without spaces'],
-        ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'TESSERA_CLIENT_SECRET: expected base64 of 32 bytes'],
-      ] as const) {
-        const { code, err } = await tessera([command, ...args], { env: { ...env, [name]: value }, stdin });
-        expect([code, asked]).toEqual([2, []]);
-        expect(err).toContain(said);
-        hidden(err);
-      }
-    },
-  );
-
-  test.each([
+  const SECRET_SAID = 'expected base64 of 32 bytes, got 3 bytes';
+  test.each<[name: string, value: string, said: string]>([
     [
-      '--base-url',
+      'TESSERA_BASE_URL',
+      'ZZZZ',
       'expected an absolute https URL (http is accepted for this machine), got a string that is not an absolute URL',
     ],
-    ['--api-key', 'expected printable ASCII without spaces, got a string with other characters'],
-    ['--client-secret', 'expected base64 of 32 bytes, got 3 bytes'],
-  ])('a malformed %s is named as the option that it came from', async (flag, said) => {
-    const { code, err } = await tessera(['generate', EMAIL, flag, flag === '--api-key' ? 'ZZZZ ü' : 'ZZZZ']);
+    ['TESSERA_BASE_URL', 'http://operator.example', 'expected an absolute https URL'],
+    ['TESSERA_API_KEY', 'ZZZZ ü', 'expected printable ASCII without spaces, got a string with other characters'],
+    ['TESSERA_CLIENT_SECRET', 'ZZZZ', SECRET_SAID],
+    ['--base-url', 'ZZZZ', 'expected an absolute https URL'],
+    ['--api-key', 'ZZZZ ü', 'expected printable ASCII without spaces'],
+    ['--client-secret', 'ZZZZ', SECRET_SAID],
+  ])('%s of %j exits with 2, is named as it was given and not quoted', async (name, value, said) => {
+    const given = name.startsWith('--') ? { args: [name, value] } : { args: [], env: { ...env, [name]: value } };
+    const { code, err } = await tessera(['generate', EMAIL, ...given.args], given);
     expect([code, asked]).toEqual([2, []]);
-    expect(err).toContain(`error: ${flag}: ${said}`);
+    expect(err).toContain(`error: ${name}: ${said}`);
+    hidden(err);
   });
 
   test.each(COMMANDS)(
