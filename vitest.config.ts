@@ -113,7 +113,7 @@ export default defineConfig({
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
       project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
-      project('more-built', built, { globalSetup: ['test/support/built.ts'] }),
+      project('more-built', built, { globalSetup: ['test/support/built.ts', 'test/support/pack.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
     ],
   },

@@ -12,22 +12,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { openProfile } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
-import { pack } from '../support/packed.ts';
 import { blocks } from './blocks.ts';
 
 const WAIT = { timeout: 60_000 };
 /** The commands that run until they are stopped; each prints its URL. */
 const SERVES = /^(npx tessera-id (operator|demo)|node --env-file|npx next (dev|start)|npx vite$)/;
-
-let tarball: string;
-beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tessera-packed-'));
-  ({ tarball } = await pack(folder));
-  return () => rm(folder, { recursive: true });
-});
 
 /** The port of a guide -> the one that this run uses. */
 const ports = new Map<string, string>();
@@ -70,7 +62,7 @@ const follow = async (guide: string, then: Readonly<Record<string, (url: string)
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const visited: string[] = [];
   for (const block of blocks.filter(({ page }) => page === `docs/start/${guide}.md`)) {
-    const code = withPorts(block.code).replace('PATH-TO-CLONE/tessera-id-0.1.0.tgz', tarball);
+    const code = withPorts(block.code).replace('PATH-TO-CLONE/tessera-id-0.1.0.tgz', inject('packed').tarball);
     const file = /^(?:\/\/|<!--) (\S+\.\w+)(?: -->)?\n/.exec(code)?.[1];
     if (file) {
       await mkdir(dirname(join(folder, file)), { recursive: true });

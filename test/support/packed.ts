@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { inject } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { install } from '../../build/packages.ts';
+import type { Packed } from './pack.ts';
 
 export const run = promisify(execFile);
 
@@ -29,37 +31,21 @@ export const consumers = async (): Promise<Consumers> => {
   return import(/* @vite-ignore */ pathToFileURL(`${root}test/consumers/index.js`).href);
 };
 
-export interface User {
+export interface User extends Packed {
   /** The project's directory, with a package.json and `node_modules`. */
   readonly folder: string;
-  /** The packed file. */
-  readonly tarball: string;
-  /** Bytes of the packed file, and of what is in it. */
-  readonly size: number;
-  readonly unpackedSize: number;
   remove(): Promise<void>;
 }
 
-/** Pack the current `dist/` into a folder. */
-export const pack = async (folder: string): Promise<Pick<User, 'tarball' | 'size' | 'unpackedSize'>> => {
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-    cwd: root,
-  });
-  const [{ filename, size, unpackedSize }] = JSON.parse(stdout) as [
-    { filename: string; size: number; unpackedSize: number },
-  ];
-  return { tarball: join(folder, filename), size, unpackedSize };
-};
-
 /**
- * Pack the current `dist/`, and install it into a new project.
+ * Unpack the package into a new project.
  *
  * @param beside  packages of this repository's `node_modules` to add to the project.
  */
 export const installPacked = async (beside: readonly string[]): Promise<User> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-user-'));
   const modules = join(folder, 'node_modules');
-  const packed = await pack(folder);
+  const packed = inject('packed');
   await mkdir(join(modules, 'tessera-id'), { recursive: true });
   await run('tar', ['-xzf', packed.tarball, '-C', join(modules, 'tessera-id'), '--strip-components=1']);
   for (const name of ['idb-keyval', '@noble/ciphers', ...beside]) {
