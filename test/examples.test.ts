@@ -307,17 +307,15 @@ test('express ends with an error if its port is in use', async () => {
 });
 
 test.each([
-  ['express', ['--import', 'tsx', 'server.ts']],
-  ['hono', ['--import', 'tsx', 'server.ts']],
-  ['plain-page', ['server.js']],
-])('%s names the variable that is missing', async (name, args) => {
-  for (const variable of ['TESSERA_BASE_URL', 'TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET']) {
-    const env = { ...process.env, PORT: '0', [variable]: undefined };
-    const started = run(process.execPath, args, { cwd: folderOf(name), env, timeout: 30_000 });
-    const { stdout, stderr } = await started.catch((failure: { stdout: string; stderr: string }) => failure);
-    expect(stderr).toContain(`Error: ${variable}: expected an environment variable, got none`);
-    expect(stdout).toBe('');
-  }
+  ['express', ['--import', 'tsx', 'server.ts'], 'TESSERA_BASE_URL'],
+  ['hono', ['--import', 'tsx', 'server.ts'], 'TESSERA_API_KEY'],
+  ['plain-page', ['server.js'], 'TESSERA_CLIENT_SECRET'],
+])('%s names the variable that is missing', async (name, args, variable) => {
+  const env = { ...process.env, PORT: '0', [variable]: undefined };
+  const started = run(process.execPath, args, { cwd: folderOf(name), env, timeout: 30_000 });
+  const { stdout, stderr } = await started.catch((failure: { stdout: string; stderr: string }) => failure);
+  expect(stderr).toContain(`Error: ${variable}: expected an environment variable, got none`);
+  expect(stdout).toBe('');
 });
 
 test('hono answers with the tokens of the signed-in user', async () => {

@@ -117,16 +117,6 @@ describe('requests', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('an invalid email is a client_error and sends nothing', async () => {
-    const { client, seen } = clientOf(success);
-    const e = await rejectionOf(client.generate({ email: 'nobody-at-all' }));
-    expect(e.code).toBe('client_error');
-    expect(e.status).toBeUndefined();
-    expect(e.message).toContain('Invalid Identifier');
-    expect(e.message).not.toContain('nobody');
-    expect(seen).toEqual([]);
-  });
-
   test.each([
     ['email', 'user\t@example.com', 'expected an email address, got a control character'],
     ['email', 'user\udfff@example.com', 'expected an email address, got a control character or a lone surrogate'],
@@ -194,11 +184,6 @@ describe('validate', () => {
     expect(seen[0]).toMatchObject({ path: '/v2/token/validate', payload: { token: 'token', email_hash: EMAIL_HASH } });
   });
 
-  test('any other body is a malformed_response', async () => {
-    const { client } = clientOf(opened({ status: 'success', body: 'true' }));
-    expect(await rejectionOf(client.validate('token', { email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
-  });
-
   test('an empty token is a TypeError', async () => {
     const { client } = clientOf(success);
     expect(await rejectionOf(client.validate('', { email: EMAIL }))).toBeInstanceOf(TypeError);
@@ -247,11 +232,6 @@ describe('optOut', () => {
     expect(seen[0]).toMatchObject({ path: '/v2/token/logout', payload: { email_hash: EMAIL_HASH } });
   });
 
-  test.each([[undefined], [{ optout: 'LATER' }], ['OK']])('the body %j is a malformed_response', async (body) => {
-    const { client } = clientOf(opened({ status: 'success', body }));
-    expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
-  });
-
   test('an invalid_token answer is a client_error here', async () => {
     const { client } = clientOf(plain(400, { status: 'invalid_token', message: 'Invalid Token presented' }));
     const e = await rejectionOf(client.optOut({ phone: '+12345678901' }));
@@ -273,46 +253,95 @@ describe('optOut', () => {
 });
 
 describe('failures', () => {
-  const faults: [string, Step, { code: string; status?: number }][] = [
-    ['401 without a message', plain(401, { status: 'unauthorized' }), { code: 'unauthorized', status: 401 }],
-    ['400', plain(400, { status: 'client_error', message: 'Nope' }), { code: 'client_error', status: 400 }],
-    ['400 of a proxy', plain(400, '<html>'), { code: 'http_status', status: 400 }],
-    ['413', plain(413, 'Request Too Long'), { code: 'http_status', status: 413 }],
-    ['429 without a body', plain(429), { code: 'rate_limited', status: 429 }],
-    ['500', plain(500, { status: 'unknown', message: 'Oops' }), { code: 'http_status', status: 500 }],
-    ['a redirect', plain(302, '', { location: 'https://elsewhere.example' }), { code: 'http_status', status: 302 }],
-    ['a broken connection', broken, { code: 'network' }],
-    ['a page of HTML', plain(200, '<html>'), { code: 'malformed_response', status: 200 }],
-    ['an empty answer', plain(200), { code: 'malformed_response', status: 200 }],
-    ['plain JSON', plain(200, { status: 'success', body: SET }), { code: 'malformed_response', status: 200 }],
-    ['other bytes', plain(200, 'A'.repeat(80)), { code: 'decrypt_failed', status: 200 }],
+  const wrongAddress =
+    'there is no operator at https://operator.example: the path is wrong, or the address belongs to another service';
+  const redirects =
+    'https://operator.example redirects to another address or to a login page; the client follows no redirect';
+  const noOperator = '200: expected base64, got an HTML page: is baseUrl that of an operator?';
+  const set = (body: object) => opened({ status: 'success', body });
+  /** The answer, the code of the error, and its message from the status on. */
+  const faults: [name: string, step: Step, code: string, message: string | RegExp][] = [
+    ['401 without a message', plain(401, { status: 'unauthorized' }), 'unauthorized', /^401/],
+    ['400', plain(400, { status: 'client_error', message: 'Nope' }), 'client_error', '400: client_error: Nope'],
+    ['400 of a proxy', plain(400, '<html>'), 'http_status', '400'],
+    [
+      '404 of the service',
+      plain(404, { status: 'client_error', message: 'Nope' }),
+      'http_status',
+      '404: client_error: Nope',
+    ],
+    ['a path without an operator', plain(404, '<html>'), 'http_status', `404; ${wrongAddress}`],
+    ['a route for other methods', plain(405, ''), 'http_status', `405; ${wrongAddress}`],
+    ['413', plain(413, 'Request Too Long'), 'http_status', /^413/],
+    ['429 without a body', plain(429), 'rate_limited', /^429/],
+    ['429 with a wait', plain(429, '', { 'retry-after': '7' }), 'rate_limited', '429; it asks to wait 7 s'],
+    ['500', plain(500, { status: 'unknown', message: 'Oops' }), 'http_status', /^500/],
+    ['500 without a word', plain(500), 'http_status', '500'],
+    ['a redirect that the platform hides', () => Response.error(), 'http_status', `0; ${redirects}`],
+    [
+      'a login page behind a redirect',
+      plain(302, '', { location: 'https://elsewhere.example' }),
+      'http_status',
+      `302; ${redirects}`,
+    ],
+    ['a page of HTML', plain(200, '<!doctype html>'), 'malformed_response', noOperator],
+    ['a page of HTML after a line break', plain(200, '\n<!doctype html>'), 'malformed_response', noOperator],
+    ['another text', plain(200, 'no answer!'), 'malformed_response', '200: expected base64, got other text'],
+    ['an empty answer', plain(200), 'malformed_response', /^200/],
+    ['plain JSON', plain(200, { status: 'success', body: SET }), 'malformed_response', /^200/],
+    ['other bytes', plain(200, 'A'.repeat(80)), 'decrypt_failed', /^200/],
     [
       'a replay',
       opened({ status: 'success', body: SET }, { nonce: new Uint8Array(8) }),
-      { code: 'nonce_mismatch', status: 200 },
+      'nonce_mismatch',
+      '200: expected the nonce of this request, got another',
     ],
-    ['sealed text that is no JSON', opened('success'), { code: 'malformed_response', status: 200 }],
+    ['sealed text that is no JSON', opened('success'), 'malformed_response', '200: expected JSON, got other text'],
     [
       'a time that no Date can hold',
       opened({ status: 'success', body: SET }, { at: 9e18 }),
-      { code: 'malformed_response', status: 200 },
+      'malformed_response',
+      '200: time: expected epoch milliseconds, got another number',
+    ],
+    ['a time before 1970', opened({ status: 'success', body: SET }, { at: -1 }), 'malformed_response', /^200: time/],
+    ['sealed null', opened('null'), 'malformed_response', /^200/],
+    ['no status', opened({ body: SET }), 'malformed_response', /^200: status/],
+    [
+      'a status that is no text',
+      opened({ status: 5 }),
+      'malformed_response',
+      '200: status: expected string, got number',
     ],
     [
-      'a time before 1970',
-      opened({ status: 'success', body: SET }, { at: -1 }),
-      { code: 'malformed_response', status: 200 },
+      'an unknown status',
+      opened({ status: 'new_status' }),
+      'client_error',
+      '200: status: expected success or optout, got new_status',
     ],
-    ['sealed null', opened('null'), { code: 'malformed_response', status: 200 }],
-    ['no status', opened({ body: SET }), { code: 'malformed_response', status: 200 }],
-    ['an unknown status', opened({ status: 'new_status' }), { code: 'client_error', status: 200 }],
-    ['no consent', opened({ status: 'insufficient_user_consent' }), { code: 'no_consent', status: 200 }],
     [
-      'a set without its key',
-      opened({ status: 'success', body: { ...SET, refresh_response_key: '' } }),
-      { code: 'malformed_response', status: 200 },
+      'an unknown status with a message',
+      opened({ status: 'new_status', message: 'Try later' }),
+      'client_error',
+      '200: status: expected success or optout, got new_status: Try later',
     ],
-    ['no body', opened({ status: 'success' }), { code: 'malformed_response', status: 200 }],
+    ['no consent', opened({ status: 'insufficient_user_consent' }), 'no_consent', /^200/],
+    ['a set without its key', set({ ...SET, refresh_response_key: '' }), 'malformed_response', /^200/],
+    ['no body', opened({ status: 'success' }), 'malformed_response', /^200/],
   ];
+
+  test.each(faults)('%s', async (_, step, code, message) => {
+    const { client } = clientOf(step);
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(isTokenError(e)).toBe(true);
+    const [, said = ''] = /^generate: POST \/v2\/token\/generate answered (.*)$/.exec(e.message) ?? [];
+    expect([e.code, said]).toEqual([code, typeof message === 'string' ? message : expect.stringMatching(message)]);
+    expect(e.status).toBe(Number.parseInt(said, 10));
+  });
+
+  test('a broken connection has no status', async () => {
+    const e = await rejectionOf(clientOf(broken).client.generate({ email: EMAIL }));
+    expect([isTokenError(e), e.code, e.status]).toEqual([true, 'network', undefined]);
+  });
 
   test.each([0, 3, 7])('an answer whose nonce differs in byte %i alone is nonce_mismatch', async (at) => {
     const { client } = clientOf((seen, signal) =>
@@ -329,51 +358,6 @@ describe('failures', () => {
     const causeOf = async (step: Step) => (await rejectionOf(clientOf(step).client.generate({ email: EMAIL }))).cause;
     expect(await causeOf(() => Promise.reject(lost))).toBe(lost);
     expect(await causeOf(opened({ status: 'success', body: {} }))).toMatchObject({ name: 'TokenError' });
-  });
-
-  const wrongAddress =
-    'there is no operator at https://operator.example: the path is wrong, or the address belongs to another service';
-  test.each<[string, Step, string]>([
-    ['a path without an operator', plain(404, '<html>'), `404; ${wrongAddress}`],
-    ['a route for other methods', plain(405, ''), `405; ${wrongAddress}`],
-    ['a failure without a word', plain(500), '500'],
-    ['a refusal of something else', plain(400, '<html>'), '400'],
-    ['a limit', plain(429, '', { 'retry-after': '7' }), '429; it asks to wait 7 s'],
-    [
-      'a redirect that the platform hides',
-      () => Response.error(),
-      '0; https://operator.example redirects to another address or to a login page; the client follows no redirect',
-    ],
-    [
-      'a login page behind a redirect',
-      plain(302, '', { location: 'https://elsewhere.example/login' }),
-      '302; https://operator.example redirects to another address or to a login page; the client follows no redirect',
-    ],
-    [
-      'a page of HTML',
-      plain(200, '<!doctype html>'),
-      '200: expected base64, got an HTML page: is baseUrl that of an operator?',
-    ],
-    ['another text', plain(200, 'no answer!'), '200: expected base64, got other text'],
-    ['a 404 of the service', plain(404, { status: 'client_error', message: 'Nope' }), '404: client_error: Nope'],
-  ])('%s is named, with the address', async (_, step, message) => {
-    const { client } = clientOf(step);
-    const e = await rejectionOf(client.generate({ email: EMAIL }));
-    expect(e.message).toBe(`generate: POST /v2/token/generate answered ${message}`);
-  });
-
-  test.each(faults)('%s', async (_, step, expected) => {
-    const { client } = clientOf(step);
-    const e = await rejectionOf(client.generate({ email: EMAIL }));
-    expect(isTokenError(e)).toBe(true);
-    expect(e).toMatchObject(expected);
-  });
-
-  test('the error carries the message of the service', async () => {
-    const { client } = clientOf(plain(400, { status: 'client_error', message: 'Required Parameter Missing: x' }));
-    expect((await rejectionOf(client.generate({ email: EMAIL }))).message).toBe(
-      'generate: POST /v2/token/generate answered 400: client_error: Required Parameter Missing: x',
-    );
   });
 
   test('addresses, numbers, hashes and keys are removed from the message of the service, links are not', async () => {
@@ -418,7 +402,7 @@ describe('failures', () => {
   });
 
   test('no error contains a key, secret or DII', async () => {
-    for (const [, step] of faults) {
+    for (const step of [broken, ...faults.map(([, step]) => step)]) {
       const { client } = clientOf(step);
       const e = await rejectionOf(client.generate({ email: EMAIL }));
       const told = `${e} ${e.stack} ${e.cause} ${JSON.stringify(e)}`;
@@ -431,55 +415,35 @@ describe('failures', () => {
 describe('the clock', () => {
   const stale = { status: 'client_error', message: 'Invalid timestamp: Request too old or client time drift.' };
 
-  test('a refused timestamp is clock_skew; the message says by how much if there is a Date header', async () => {
-    const { client } = clientOf(plain(400, stale, { date: new Date(NOW - 180_000).toUTCString() }));
-    const e = await rejectionOf(client.generate({ email: EMAIL }));
-    expect(e).toMatchObject({ code: 'clock_skew', status: 400 });
-    expect(e.message).toMatch(/Invalid timestamp.*; the local clock is 180 s ahead of the service's$/);
-  });
-
-  test.each([
-    [60_000, 'clock_skew', /the local clock is 60 s ahead of the service's$/],
-    [59_000, 'http_status', / answered 400$/],
-  ])('a clock that is %i ms ahead explains a 400 without a message as %s', async (aheadMs, code, message) => {
-    const { client } = clientOf(plain(400, '', { date: new Date(NOW - aheadMs).toUTCString() }));
-    const e = await rejectionOf(client.generate({ email: EMAIL }));
-    expect(e).toMatchObject({ code });
-    expect(e.message).toMatch(message);
-  });
-
-  test('a clock that is off does not explain another status', async () => {
-    const date = new Date(NOW - 600_000).toUTCString();
-    for (const [status, code] of [
-      [401, 'unauthorized'],
-      [500, 'http_status'],
-    ] as const) {
-      const e = await rejectionOf(clientOf(plain(status, stale, { date })).client.generate({ email: EMAIL }));
-      expect(e).toMatchObject({ code, status });
-      expect(e.message).not.toContain('local clock');
-    }
-  });
-
-  test('a refused timestamp is clock_skew without a Date header', async () => {
-    const { client } = clientOf(plain(400, stale));
-    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'clock_skew' });
-  });
-
-  test('a 400 without a message is clock_skew if the Date header is far off', async () => {
-    const { client } = clientOf(plain(400, '', { date: new Date(NOW + 600_000).toUTCString() }));
-    const e = await rejectionOf(client.generate({ email: EMAIL }));
-    expect(e).toMatchObject({ code: 'clock_skew' });
-    expect(e.message).toContain("600 s behind the service's");
-  });
-
-  test('a 400 with another message stays client_error, whatever the Date header says', async () => {
-    const other = plain(
-      400,
-      { status: 'client_error', message: 'Nope' },
-      { date: new Date(NOW + 600_000).toUTCString() },
-    );
-    const { client } = clientOf(other);
-    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'client_error' });
+  const dated = (status: number, body: unknown, aheadMs: number) =>
+    plain(status, body, { date: new Date(NOW - aheadMs).toUTCString() });
+  test.each<[string, Step, code: string, message: RegExp]>([
+    ['a refused timestamp', plain(400, stale), 'clock_skew', /Invalid timestamp/],
+    [
+      'one with a Date header',
+      dated(400, stale, 180_000),
+      'clock_skew',
+      /Invalid timestamp.*; the local clock is 180 s ahead of the service's$/,
+    ],
+    [
+      'a 400 without a message, 60 s ahead',
+      dated(400, '', 60_000),
+      'clock_skew',
+      /the local clock is 60 s ahead of the service's$/,
+    ],
+    ['a 400 without a message, 59 s ahead', dated(400, '', 59_000), 'http_status', / answered 400$/],
+    ['a 400 without a message, behind', dated(400, '', -600_000), 'clock_skew', /600 s behind the service's$/],
+    [
+      'a 400 with another message',
+      dated(400, { status: 'client_error', message: 'Nope' }, -600_000),
+      'client_error',
+      /: Nope$/,
+    ],
+    ['a 401', dated(401, stale, 600_000), 'unauthorized', /^((?!local clock).)*$/],
+    ['a 500', dated(500, stale, 600_000), 'http_status', /^((?!local clock).)*$/],
+  ])('explains a refused time, and nothing else: %s', async (_, step, code, message) => {
+    const e = await rejectionOf(clientOf(step).client.generate({ email: EMAIL }));
+    expect(e).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 });
 
@@ -492,6 +456,7 @@ describe('retryAfterMs of a 429', () => {
     ['1.5', undefined],
     ['-5', undefined],
     ['5, 10', undefined],
+    ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
   ])('%s', async (value, retryAfterMs) => {
     const { client } = clientOf(plain(429, '', { 'retry-after': value }));
     const e = await rejectionOf(client.generate({ email: EMAIL }));
@@ -563,18 +528,5 @@ describe('time-out and abort', () => {
     controller.abort(reason);
     expect(await rejection).toBe(reason);
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
-  });
-
-  test('a signal that is already aborted sends nothing', async () => {
-    const { client, inits } = clientOf(success);
-    expect(await rejectionOf(client.generate({ email: EMAIL }, { signal: AbortSignal.abort() }))).toMatchObject({
-      name: 'AbortError',
-    });
-    expect(inits).toEqual([]);
-  });
-
-  test('a wrong timeoutMs is a TypeError', async () => {
-    const { client } = clientOf(success);
-    expect(await rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: -1 }))).toBeInstanceOf(TypeError);
   });
 });

@@ -1,6 +1,5 @@
-import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type ClientOptions, createClient, type Dii, type TokenError } from '../../src/server/index.ts';
+import { type ClientOptions, createClient, type Dii } from '../../src/server/index.ts';
 import { fromHex, toB64 } from '../../src/token/bytes.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { until } from '../support/clock.ts';
@@ -209,17 +208,6 @@ describe('mapIdentities', () => {
     expect(seen).toHaveLength(12);
     expect(held.most).toBe(3);
   });
-
-  test('an endless source is not read far ahead of its results', async () => {
-    let given = 0;
-    function* endless() {
-      for (;;) yield { phone: `+${1_000_000_000 + given++}` };
-    }
-    const { client } = clientOf([mapper], { concurrency: 2 });
-    let read = 0;
-    for await (const _ of client.mapIdentities(endless())) if (++read === 20_000) break;
-    expect(given).toBeLessThanOrEqual(40_000);
-  });
 });
 
 describe('faults while mapping', () => {
@@ -233,57 +221,6 @@ describe('faults while mapping', () => {
     expect(idsOf(await client.mapIdentities(phones(2)).toArray())).toEqual(['u:+1000000000', 'u:+1000000001']);
     expect(seen).toHaveLength(3);
     expect(seen[0]!.nonce).not.toEqual(seen[2]!.nonce);
-  });
-
-  test('a service that does not answer is retried after bulkTimeoutMs', async () => {
-    vi.useFakeTimers();
-    const silent: Step = () => new Promise<Response>(() => {});
-    const { client, seen } = clientOf([silent, mapper], { bulkTimeoutMs: 4000 });
-    const results = client.mapIdentities(phones(1)).toArray();
-    await until(() => seen.length === 1);
-    await vi.advanceTimersByTimeAsync(4000);
-    // The time limit is over; what remains is the wait before the retry, at most 500 ms.
-    await until(() => vi.getTimerCount() === 1);
-    await vi.advanceTimersByTimeAsync(500);
-    vi.useRealTimers();
-    expect(await results).toHaveLength(1);
-  });
-
-  test('Retry-After is respected', async () => {
-    vi.useFakeTimers();
-    const { client, seen } = clientOf([plain(429, '', { 'retry-after': '30' }), mapper]);
-    const results = client.mapIdentities(phones(1)).toArray();
-    await until(() => seen.length === 1);
-    await vi.advanceTimersByTimeAsync(29_000);
-    expect(seen).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(1100);
-    vi.useRealTimers();
-    expect(await results).toHaveLength(1);
-  });
-
-  test('a Retry-After of more than five minutes is thrown to the caller at once', async () => {
-    const seconds = fc.oneof(fc.bigInt({ min: 301n, max: 10n ** 9n }), fc.bigInt({ min: 10n ** 9n, max: 10n ** 400n }));
-    await fc.assert(
-      fc.asyncProperty(seconds, async (retryAfter) => {
-        const { client, seen } = clientOf([plain(429, '', { 'retry-after': `${retryAfter}` }), mapper]);
-        const e = await rejectionOf(client.mapIdentities(phones(1)).toArray());
-        expect(e).toMatchObject({ code: 'rate_limited', status: 429 });
-        expect((e as TokenError).retryAfterMs).toBe(Math.min(Number(retryAfter) * 1000, Number.MAX_SAFE_INTEGER));
-        expect(seen).toHaveLength(1);
-      }),
-    );
-  });
-
-  test('the last failure is thrown when the tries are used up, after the results before it', async () => {
-    const third: Step = (seen, signal) =>
-      seen.payload.phone.includes('+1000010000') ? plain(500)(seen, signal) : mapper(seen, signal);
-    const { client } = clientOf([third], { retry: { tries: 3, firstMs: 0 } });
-    let read = 0;
-    const reading = async () => {
-      for await (const _ of client.mapIdentities(phones(20_000))) read++;
-    };
-    expect(await rejectionOf(reading())).toMatchObject({ code: 'http_status', status: 500 });
-    expect(read).toBe(10_000);
   });
 
   const answering = (body: unknown): Step => opened({ status: 'success', body });
@@ -316,16 +253,6 @@ describe('faults while mapping', () => {
     expect(await client.mapIdentities(phones(1)).toArray()).toMatchObject([
       { status: 'unmapped', reason: 'moved to Mars' },
     ]);
-  });
-
-  test('wrong DII in the source is a TypeError after the full batches before it', async () => {
-    const { client } = clientOf([mapper]);
-    let read = 0;
-    const reading = async () => {
-      for await (const _ of client.mapIdentities([...phones(5000), { mail: 'x' } as never])) read++;
-    };
-    expect(await rejectionOf(reading())).toBeInstanceOf(TypeError);
-    expect(read).toBe(0);
   });
 
   test.each([[null], [undefined], ['+12345678901'], [5]])('%s as a source is a TypeError at once', (source) => {

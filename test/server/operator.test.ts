@@ -74,17 +74,6 @@ describe('the TCF consent of a user', () => {
     expect(await live().client.generate(user, { tcfConsent: REFUSED })).toMatchObject({ status: 'success' });
   });
 
-  test.each([
-    [5, 'number'],
-    ['', 'empty string'],
-    [null, 'null'],
-  ])('%j is a TypeError', async (tcfConsent, got) => {
-    const given = { tcfConsent: tcfConsent as never };
-    expect(await rejectionOf(live('EUID').client.generate(user, given))).toEqual(
-      new TypeError(`tcfConsent: expected string, got ${got}`),
-    );
-  });
-
   test('comes from the option tcfConsent of tokenHandler; without consent the answer is that of nobody', async () => {
     const { client } = live('EUID');
     const errors: unknown[] = [];
@@ -199,14 +188,6 @@ describe('refresh', () => {
     expect(forged).toMatchObject({ code: 'refresh_rejected', status: 400 });
     expect(forged.message).toContain('invalid_token');
   });
-
-  test('the response key of another set is decrypt_failed', async () => {
-    const { client } = live();
-    const [first, second] = [await tokensOf(client), await tokensOf(client)];
-    expect(await rejectionOf(client.refresh({ ...first, responseKeyB64: second.responseKeyB64 }))).toMatchObject({
-      code: 'decrypt_failed',
-    });
-  });
 });
 
 describe('validate', () => {
@@ -301,19 +282,6 @@ describe('mapping', () => {
       expect(rotatedAt).toBeGreaterThanOrEqual(clock.at - 60_000);
       expect(rotatedAt).toBeLessThanOrEqual(clock.at);
     }
-  });
-
-  test('without the role it is unauthorized and not retried', async () => {
-    const { options } = live();
-    const operator = createOperator({ apiKey: API_KEY, clientSecret: SECRET, siteId: 101, roles: ['GENERATOR'] });
-    let calls = 0;
-    const fetch = (url: string, init: RequestInit) => {
-      calls++;
-      return operator.fetch(new Request(url, init));
-    };
-    const client = createClient({ ...options, fetch, now: Date.now });
-    expect(await rejectionOf(client.mapIdentities(SOURCE).toArray())).toMatchObject({ code: 'unauthorized' });
-    expect(calls).toBe(1);
   });
 });
 

@@ -136,6 +136,7 @@ describe('a wrong option of a call rejects with a TypeError, and nothing is sent
     ['generate', { tcf_consent_string: 'CP' }, `options.tcf_consent_string: ${known}, tcfConsent, got an unknown name`],
     ['generate', 'CP', 'options: expected object, got string'],
     ['optOut', { tcfConsent: 'CP' }, `options.tcfConsent: ${known}, got an unknown name`],
+    ['generate', { timeoutMs: -1 }, 'timeoutMs: expected a whole number from 1 to 2147483647, got -1'],
     ['optOut', { timeout: 5 }, `options.timeout: ${known}, got an unknown name`],
   ])('%s with %j', async (method, options, message) => {
     const service = scriptedService(plain(500));

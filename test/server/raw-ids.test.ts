@@ -67,15 +67,6 @@ describe('rotatedBuckets', () => {
       expect(await rejectionOf(client.rotatedBuckets(since as never))).toBeInstanceOf(TypeError);
     },
   );
-
-  test('an abort rejects', async () => {
-    const { client } = clientOf(() => new Promise<Response>(() => {}));
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.rotatedBuckets(NOW, { signal: controller.signal }));
-    const reason = new Error('stop');
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-  });
 });
 
 describe('optOutStatus', () => {
