@@ -177,38 +177,31 @@ describe('in a browser', () => {
           .join(' | ')}`,
     );
   };
-  const PAGES = [
-    '/',
-    '/concepts/life.html',
-    '/session.html',
-    '/session-reference.html',
-    '/reference/command-line.html',
-  ];
-  const LOOKS = [
-    { size: { width: 1280, height: 800 }, dark: false },
-    { size: { width: 390, height: 844 }, dark: true },
-  ];
+  const NARROW = { size: { width: 390, height: 844 }, dark: true };
+  const LOOKS = [{ size: { width: 1280, height: 800 }, dark: false }, NARROW];
 
-  test.each(PAGES)(
-    '%s, wide and light, narrow and dark: axe-core finds nothing, nothing scrolls sideways',
-    async (path) => {
-      const { page, thrown } = await open(path);
-      if (path.includes('life')) await page.locator('tessera-inspector').waitFor(WAIT);
-      const name =
-        path
-          .replaceAll(/\/|\.html/g, ' ')
-          .trim()
-          .replaceAll(' ', '-') || 'home';
-      for (const { size, dark } of LOOKS) {
-        const look = `${name}-${size.width}-${dark ? 'dark' : 'light'}`;
-        await page.setViewportSize(size);
-        await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' });
-        await page.waitForFunction(`document.documentElement.classList.contains('dark') === ${dark}`, undefined, WAIT);
-        await writeFile(`${screenshots}/${look}.png`, await page.screenshot());
-        expect([look, await violationsOf(page)]).toEqual([look, []]);
-        expect(await page.evaluate('document.documentElement.scrollWidth'), look).toBeLessThanOrEqual(size.width);
-      }
-      expect(thrown).toEqual([]);
-    },
-  );
+  test.each([
+    ['/', LOOKS],
+    ['/concepts/life.html', LOOKS],
+    ['/session-reference.html', LOOKS],
+    ['/reference/command-line.html', [NARROW]],
+  ])('%s, wide and light, narrow and dark: axe-core finds nothing, nothing scrolls sideways', async (path, looks) => {
+    const { page, thrown } = await open(path);
+    if (path.includes('life')) await page.locator('tessera-inspector').waitFor(WAIT);
+    const name =
+      path
+        .replaceAll(/\/|\.html/g, ' ')
+        .trim()
+        .replaceAll(' ', '-') || 'home';
+    for (const { size, dark } of looks) {
+      const look = `${name}-${size.width}-${dark ? 'dark' : 'light'}`;
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' });
+      await page.waitForFunction(`document.documentElement.classList.contains('dark') === ${dark}`, undefined, WAIT);
+      await writeFile(`${screenshots}/${look}.png`, await page.screenshot());
+      expect([look, await violationsOf(page)]).toEqual([look, []]);
+      expect(await page.evaluate('document.documentElement.scrollWidth'), look).toBeLessThanOrEqual(size.width);
+    }
+    expect(thrown).toEqual([]);
+  });
 });

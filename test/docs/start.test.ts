@@ -30,7 +30,8 @@ const withPorts = (text: string) => text.replace(/\b(8080|8081|3000|3001)\b/g, (
 
 /** A reader's environment, not that of a test. */
 const { NODE_ENV, VITEST, FORCE_COLOR, ...environment } = process.env;
-const env = { ...environment, NEXT_TELEMETRY_DISABLED: '1', NO_COLOR: '1' };
+const quick = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
+const env = { ...environment, ...quick, NEXT_TELEMETRY_DISABLED: '1', NO_COLOR: '1' };
 
 /** Start a command that runs until it is stopped. */
 const serve = async (command: string, cwd: string) => {
