@@ -1,183 +1,193 @@
 /**
  * Lets only one process at a time open a folder: two instances of PGlite on one folder silently lose each other's rows.
  *
- * A process writes a lock file with a unique name, then reads all other lock files. If one of their processes is running, it
- * removes its own file again: if two processes start at once, at least one of them sees the other. Lock files of ended processes
- * are removed. Because names are unique, no process can remove the file of a running one by mistake.
- *
- * A process has ended if no process has its number, or if the process with that number started at another time. On another
- * machine or in another container, neither can be checked, and neither a host name nor a machine ID proves that it is the same
- * machine. In that case, a process counts as ended if its file is a minute old and does not change while it is watched. The age
- * alone does not suffice, because a clock may have been set. After a reboot, watching the file suffices.
+ * A process listens on a socket with a unique name in the folder, then connects to all others. Once a process has ended, in
+ * whatever way, the kernel refuses connections to its socket, and the next process removes it. This works between containers that
+ * share a folder, but not between machines, so NFS is refused. On Windows, a pipe named after the folder is exclusive by itself.
  */
 
 import { randomUUID } from 'node:crypto';
-import { constants, type FileHandle, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { escapeControls } from '../token/checks.ts';
 import { TokenError } from '../token/index.ts';
-import { currentProcess, type ProcessIdentity, type ProcessState, stateOf } from './process-identity.ts';
 
-const NAME = /^in-use-[0-9a-f-]{36}\.json$/;
-const UPDATE_INTERVAL_MS = 10_000;
-/** Age, ms, at which a lock file counts as abandoned if its process cannot be checked. */
-export const ABANDONED_AFTER_MS = 60_000;
-/** How long a lock file is watched before it is removed, if its process cannot be checked, ms. */
-const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
-const WATCH_STEPS = 24;
-const TRIES = 4;
-/** A lock file has a few hundred bytes. */
-const MAX_BYTES = 4096;
+const NAME = /^in-use-[0-9a-f]{8}\.sock$/;
+const NFS = 0x6969;
+/** Limits of the kernels. Node 20 cuts a longer path off without an error. */
+const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
+/** How long to wait for the answer of a process that is busy or has been paused, ms. */
+const ANSWER_MS = 5000;
+const ASK_AGAIN_MS = 10;
 const MAX_SHOWN = 100;
+
+const PROCESS_ID = randomUUID();
 
 /** The lock of a folder. */
 export interface FolderLock {
-  /** Tell whether this process still holds it: the file may have been removed by hand, or as abandoned. */
-  isHeld(): boolean;
-  /** Check the lock file, and return the same as {@link isHeld}. */
-  confirm(): Promise<boolean>;
-  /** Remove the lock file. */
   release(): Promise<void>;
 }
 
-function parseOwner(text: string): Partial<ProcessIdentity> {
+/** A process that listens. `starting`: it may still give up. `ending`: it has closed the connection without an answer. */
+interface Owner {
+  readonly description: string;
+  readonly state: 'holding' | 'starting' | 'ending';
+}
+
+/** Listen, and answer each connection with who this process is. `hold` changes the answer from `starting` to `holding`. */
+async function listen(path: string): Promise<{ hold(): void; close(): void }> {
+  let state: Owner['state'] = 'starting';
+  const server = createServer((peer) => {
+    peer.on('error', () => {});
+    peer.unref();
+    const description = `process ${process.pid} on ${hostname()}`;
+    peer.end(JSON.stringify({ id: PROCESS_ID, description, state }));
+  });
+  // `exclusive`: otherwise, the primary process of a cluster would listen in place of its worker.
+  server.listen({ path, exclusive: true });
+  await once(server, 'listening');
+  // No descriptor is left to accept a connection. Its process sees it closed without an answer.
+  server.on('error', () => {});
+  server.unref();
+  return {
+    hold: () => {
+      state = 'holding';
+    },
+    close: () => void server.close(),
+  };
+}
+
+function parseAnswer(text: string): Owner {
   try {
-    return JSON.parse(text) ?? {};
+    const { id, description, state } = JSON.parse(text);
+    if (id === PROCESS_ID) return { description: 'this process', state };
+    return { description: escapeControls(String(description).slice(0, MAX_SHOWN)), state };
   } catch {
-    return {};
+    return { description: 'another process', state: 'ending' };
   }
 }
 
-function describe({ pid, host }: Partial<ProcessIdentity>, file: string): string {
-  if (pid === process.pid && host === hostname()) return 'this process';
-  const name = escapeControls(`process ${pid} on ${host}`.slice(0, MAX_SHOWN));
-  return `${pid === undefined ? 'an unknown process' : name} (${file})`;
+/** Ask who listens. Resolves to undefined if nobody does. A process that does not answer in time holds its folder. */
+function ask(path: string, answerMs: number): Promise<Owner | undefined> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const peer = connect({ path });
+    const timer = setTimeout(() => {
+      resolve({ description: 'another process', state: 'holding' });
+      peer.destroy();
+    }, answerMs);
+    peer.setEncoding('utf8');
+    peer.on('data', (part) => {
+      text += part;
+    });
+    peer.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      // ENOTSOCK: macOS, for a file that is no socket.
+      if (['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(code)) resolve(undefined);
+      // Others mean that someone listens: its queue is full (EAGAIN), or it has just ended (ECONNRESET, EPIPE).
+      else if (code === 'EACCES' || code === 'EPERM') reject(peer.errored);
+    });
+    peer.on('close', () => {
+      clearTimeout(timer);
+      resolve(parseAnswer(text));
+    });
+  });
 }
 
-/** Opens a lock file, which another user may have replaced, if that user can write to the folder: a pipe would never end. */
-async function withLockFile<T>(path: string, read: (file: FileHandle) => Promise<T>): Promise<T> {
-  const refused = new TokenError(
+/** The shorter one of a path and its form relative to the working directory. */
+function socketPath(folder: string, name: string): string {
+  const path = join(folder, name);
+  const near = relative('', path);
+  const shorter = Buffer.byteLength(near) < Buffer.byteLength(path) ? near : path;
+  const surplus = Buffer.byteLength(shorter) - MAX_PATH_BYTES;
+  if (surplus <= 0) return shorter;
+  throw new TokenError(
     'storage_failed',
-    `database: ${path}: expected a regular file, got another entry; remove it, and let no other user write to the folder`,
+    `database: the path of the folder ${folder} is ${surplus} bytes too long for a socket in it; use a shorter path, or start the process in or near the folder`,
   );
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch((error) => {
-    throw error.code === 'ELOOP' || error.code === 'ENXIO' ? refused : error;
+}
+
+/** Find the other processes that listen in the folder. Removes the sockets of ended ones. */
+async function findOthers(
+  folder: string,
+  own: string,
+  answerMs: number,
+): Promise<(Owner & { readonly name: string })[]> {
+  const names = (await readdir(folder)).filter((name) => NAME.test(name) && name !== own);
+  const found = names.map(async (name) => {
+    const owner = await ask(socketPath(folder, name), answerMs);
+    if (owner === undefined) await rm(join(folder, name), { force: true });
+    return owner && { ...owner, name };
   });
+  return (await Promise.all(found)).filter((owner) => owner !== undefined);
+}
+
+function inUse(folder: string, { description }: Owner): TokenError {
+  return new TokenError(
+    'storage_failed',
+    `database: the folder ${folder} is in use by ${description}; stop that process first, or use PostgreSQL: postgres://user:password@host:port/name`,
+  );
+}
+
+async function lockByPipe(folder: string): Promise<FolderLock> {
+  const { dev, ino } = await stat(folder, { bigint: true });
+  const path = `\\\\.\\pipe\\tessera-${dev}-${ino}`;
   try {
-    if (!(await file.stat()).isFile()) throw refused;
-    return await read(file);
-  } finally {
-    await file.close();
+    const listener = await listen(path);
+    listener.hold();
+    return { release: async () => listener.close() };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw inUse(folder, (await ask(path, ANSWER_MS)) ?? { description: 'another process', state: 'ending' });
   }
 }
 
-/** Opens the file, because a network file system then compares its cached attributes with those of the server. */
-function modifiedAt(path: string): Promise<number> {
-  return withLockFile(path, async (file) => (await file.stat()).mtimeMs);
-}
-
-function readText(path: string): Promise<string> {
-  return withLockFile(path, async (file) => {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
-    return buffer.toString('utf8', 0, bytesRead);
-  });
-}
-
-/** Tell whether the process of a lock file has ended. `now` is the time of the file system. */
-async function hasEnded(path: string, state: ProcessState, now: number, watchMs: number): Promise<boolean> {
-  if (state === 'running' || state === 'ended') return state === 'ended';
-  const before = await modifiedAt(path);
-  if (state === 'unknown' && now - before < ABANDONED_AFTER_MS) return false;
-  for (let step = 0; step < WATCH_STEPS; step++) {
-    await wait(watchMs / WATCH_STEPS);
-    if ((await modifiedAt(path)) !== before) return false;
-  }
-  return true;
-}
-
-/** Find another running process that uses the folder. Removes the lock files of ended processes. */
-async function findOther(folder: string, own: string, watchMs: number): Promise<string | undefined> {
-  // The time of the file system, which may be on another machine.
-  const now = await modifiedAt(join(folder, own));
-  for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
-    const path = join(folder, name);
-    try {
-      const owner = parseOwner(await readText(path));
-      if (!(await hasEnded(path, await stateOf(owner), now, watchMs))) return describe(owner, name);
-      await rm(path, { force: true });
-    } catch (error) {
-      // ENOENT: its process has released the lock in the meantime.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    }
-  }
-  return undefined;
+async function refuseNfs(folder: string): Promise<void> {
+  // Some file systems cannot report it.
+  if ((await statfs(folder).catch(() => undefined))?.type !== NFS) return;
+  throw new TokenError(
+    'storage_failed',
+    `database: the folder ${folder} is on NFS, where another machine could open it too; use a folder on a local disk, a volume of the container, or PostgreSQL`,
+  );
 }
 
 /**
  * Lock a folder for this process.
  *
- * @param watchMs  for tests. Default: {@link WATCH_MS}.
+ * @param answerMs  for tests. Default: {@link ANSWER_MS}.
  * @throws {TokenError} `storage_failed` if another process holds it.
  */
-export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Promise<FolderLock> {
-  const own = `in-use-${randomUUID()}.json`;
-  const path = join(folder, own);
-  const text = JSON.stringify(await currentProcess());
-  let other: string | undefined;
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
-    try {
-      // Written under another name first, so that no process reads an incomplete file.
-      await writeFile(`${path}.new`, text, { mode: 0o600 });
-      await rename(`${path}.new`, path);
-      other = await findOther(folder, own, watchMs);
-    } catch (error) {
-      // This process continues to run, so its file would keep the folder locked. On a full disk, that file is empty.
-      await Promise.all([path, `${path}.new`].map((written) => rm(written, { force: true })));
-      throw error;
-    }
-    if (other === undefined) return holdLock(path, text);
+export async function lockFolder(folder: string, answerMs: number = ANSWER_MS): Promise<FolderLock> {
+  if (process.platform === 'win32') return lockByPipe(folder);
+  await refuseNfs(folder);
+  const name = `in-use-${randomUUID().slice(0, 8)}.sock`;
+  const path = join(folder, name);
+  const listener = await listen(socketPath(folder, `${name}.new`));
+  const release = async (): Promise<void> => {
+    listener.close();
     await rm(path, { force: true });
-    // Two processes that started at once may both give up. A random wait separates their next attempts.
-    await wait(Math.random() * 30 * attempt);
-  }
-  throw new TokenError(
-    'storage_failed',
-    `database: the folder ${folder} is in use by ${other}; stop that process first, or use PostgreSQL: postgres://user:password@host:port/name`,
-  );
-}
-
-/**
- * Update the time of a lock file by the clock of the file system, with which others compare it: the clock of this process may
- * differ. The content is overwritten with itself, so that nobody reads an incomplete file.
- */
-async function touch(path: string, text: string): Promise<void> {
-  const file = await open(path, 'r+');
+  };
   try {
-    await file.write(text, 0);
-  } finally {
-    await file.close();
+    // Only now, because a socket that is not listened on yet looks like that of an ended process.
+    await rename(`${path}.new`, path);
+    const givesUpAt = performance.now() + answerMs;
+    for (;;) {
+      // Of two processes, the one whose socket got its name later finds the other: at most one finds nobody.
+      const others = await findOthers(folder, name, answerMs);
+      if (others.length === 0) break;
+      // Of several that start at once, all but the one with the first name give up.
+      const isFirst = (other: (typeof others)[number]): boolean => other.state === 'starting' && other.name < name;
+      const owner = others.find((other) => other.state === 'holding' || isFirst(other));
+      if (owner || performance.now() > givesUpAt) throw inUse(folder, owner ?? others[0]!);
+      await wait(ASK_AGAIN_MS);
+    }
+  } catch (error) {
+    await release();
+    throw error;
   }
-}
-
-function holdLock(path: string, text: string): FolderLock {
-  let isHeld = true;
-  const noteLoss = (error: NodeJS.ErrnoException): void => {
-    if (error.code === 'ENOENT') isHeld = false;
-  };
-  const updating = setInterval(() => void touch(path, text).catch(noteLoss), UPDATE_INTERVAL_MS);
-  updating.unref();
-  return {
-    isHeld: () => isHeld,
-    confirm: async () => {
-      await stat(path).catch(noteLoss);
-      return isHeld;
-    },
-    release: async () => {
-      isHeld = false;
-      clearInterval(updating);
-      await rm(path, { force: true });
-    },
-  };
+  listener.hold();
+  return { release };
 }

@@ -5,7 +5,7 @@
  * |---|---|
  * | `pglite/` | the files of PostgreSQL |
  * | `pglite.new/` | the same files while they are being created; renamed when complete |
- * | `in-use-*.json` | the process that has the folder open: see `folder-lock.ts` |
+ * | `in-use-*.sock` | the socket of the process that has the folder open: see `folder-lock.ts` |
  */
 
 import { chmod, mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
@@ -162,15 +162,16 @@ export async function openPGlite(folder: string): Promise<Database> {
       // PGlite runs a statement within one turn of the event loop. Without this pause, a loop of statements would block all other
       // requests, timers and signals until it ends.
       await nextTurn();
-      if (lock.isHeld()) return operation();
-      throw new TokenError('storage_failed', `database: another process has taken the folder ${folder}`);
+      return operation();
     });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await tracker.close();
-    // The engine writes when it closes, which would damage the files if another process has taken the folder.
-    if ((await lock.confirm()) && !hasStopped()) await engine.close().finally(() => lock.release());
-    else await lock.release();
+    try {
+      if (!hasStopped()) await engine.close();
+    } finally {
+      await lock.release();
+    }
   };
   return {
     kind: 'pglite',

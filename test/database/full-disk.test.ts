@@ -76,7 +76,7 @@ const replace = <K extends 'rename' | 'statfs'>(name: K, implementation: unknown
   });
 };
 
-test('a lock file that cannot be written is removed', async () => {
+test('a socket that cannot be renamed is removed', async () => {
   const folder = await emptyFolder();
   const full = Object.assign(new Error(), { code: 'ENOSPC' });
   replace('rename', () => Promise.reject(full));
@@ -88,6 +88,13 @@ test('a new folder is refused on a disk without space for it: PGlite would run i
   const folder = await emptyFolder();
   replace('statfs', async () => ({ blocks: 100, bavail: 40, bsize: 1_000_000 }));
   await expect(openDatabase(folder)).rejects.toThrow('a new database needs 64 MB, got 40 MB');
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a folder on NFS is refused, because another machine could open it too', async () => {
+  const folder = await emptyFolder();
+  replace('statfs', async () => ({ type: 0x6969 }));
+  await expect(openDatabase(folder)).rejects.toThrow(`the folder ${folder} is on NFS, where another machine could`);
   expect(await readdir(folder)).toEqual([]);
 });
 
