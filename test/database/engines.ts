@@ -1,29 +1,21 @@
-/** Global setup of the database tests: one PostgreSQL server for all of them, and one PGlite folder to copy. */
+/** Global setup of tests on both engines: one PostgreSQL server for all of them, and `pglite-folder.ts`. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/database.ts';
+import makeFolder from './pglite-folder.ts';
 import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** URL of the server's own database: see `freshLocation`. */
     postgresUrl: string;
-    /** A new PGlite folder. Creating one takes seconds, copying one a tenth of a second. */
-    pgliteFolder: string;
   }
 }
 
-export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
-  const folder = await mkdtemp(join(tmpdir(), 'tessera-pglite-'));
-  const made = (async () => (await openDatabase(folder)).close())();
-  const [server] = await Promise.all([startPostgres(undefined, 'off'), made]);
-  provide('postgresUrl', server.url('postgres'));
-  provide('pgliteFolder', folder);
+export default async (project: TestProject): Promise<() => Promise<void>> => {
+  const [server, removeFolder] = await Promise.all([startPostgres(undefined, 'off'), makeFolder(project)]);
+  project.provide('postgresUrl', server.url('postgres'));
   return async () => {
     await server.stop();
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder();
   };
 };

@@ -1,4 +1,4 @@
-/** Empty locations for databases, one for each test, removed at the end of the test file. */
+/** Empty databases for tests. Folders are removed at the end of the test file. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, inject } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
+import type { Database, DatabaseOptions } from '../../src/database/types.ts';
 
 export const KINDS = ['pglite', 'postgres'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -27,7 +28,7 @@ export const emptyFolder = async (): Promise<string> => {
   return folder;
 };
 
-/** Create an unused location for `openDatabase`. */
+/** Create an unused location for `openDatabase`: for tests of folders, of processes and of closing. */
 export const freshLocation = async (kind: Kind): Promise<string> => {
   if (kind === 'pglite') {
     const folder = await emptyFolder();
@@ -42,3 +43,27 @@ export const freshLocation = async (kind: Kind): Promise<string> => {
   await admin.close();
   return server.replace(/postgres$/, name);
 };
+
+let onePGlite: Promise<Database> | undefined;
+// Registered after the removal of the folders, so it runs before.
+afterAll(async () => (await onePGlite)?.close());
+
+/** A location, or the open PGlite of this test file. */
+export type Place = string | Database;
+
+/** An empty database: a new one of the server, or the one PGlite of this test file without its tables. */
+export const freshPlace = async (kind: Kind): Promise<Place> => {
+  if (kind === 'postgres') return freshLocation(kind);
+  onePGlite ??= freshLocation(kind).then((folder) => openDatabase(folder));
+  const database = await onePGlite;
+  await database.script('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+  return { ...database, close: async () => {} };
+};
+
+/** Open a place. Closing what is returned leaves the PGlite of the test file open. */
+export const openPlace = async (place: Place, options?: DatabaseOptions): Promise<Database> =>
+  typeof place === 'string' ? openDatabase(place, options) : place;
+
+/** All that an error shows. */
+export const inspected = (error: unknown): string =>
+  JSON.stringify([error, Object.getOwnPropertyNames(error), (error as Error).message, String((error as Error).cause)]);

@@ -1,11 +1,10 @@
 /** The behaviour of stored mappings on both engines, against the real operator. */
 
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
 import type { Invalid, MappingState, Mappings, Progress } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/index.ts';
-import { freshLocation, KINDS } from '../database/locations.ts';
+import { freshPlace, KINDS, openPlace } from '../database/locations.ts';
 import { DAY, fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const hashOfEmail = (email: string): string => hashTextOf('email', email)!;
@@ -308,13 +307,13 @@ describe.each(KINDS)('mappings on %s', (kind) => {
 
   test('keep their rows when they are opened again, and leave a given database open', async () => {
     const its = service();
-    const place = await freshLocation(kind);
+    const place = await freshPlace(kind);
     const first = await its.open(place);
     await first.map(people(10));
     const before = await stored(first);
     await first.close();
     await expect(first.counts()).rejects.toMatchObject({ code: 'closed' });
-    const database = await openDatabase(place);
+    const database = await openPlace(place);
     const second = await its.open(database);
     expect(await stored(second)).toEqual(before);
     await second.close();

@@ -1,13 +1,12 @@
 /** Failures: nothing is half-written, nothing is lost, no message holds a hash. */
 
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
 import { createMappings } from '../../src/mapping/index.ts';
 import { createMappingRequest } from '../../src/mapping/mapping-request.ts';
 import { createServiceClock } from '../../src/mapping/service-clock.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
-import { freshLocation, KINDS } from '../database/locations.ts';
+import { freshPlace, KINDS, openPlace } from '../database/locations.ts';
 import {
   DAY,
   fixture,
@@ -192,7 +191,7 @@ describe.each(KINDS)('on %s', (kind) => {
     refuse(its, () => true);
     errors.push(await errorOf(mappings.map(people(2))));
     await mappings.close();
-    const database = await openDatabase(place);
+    const database = await openPlace(place);
     await database.script('ALTER TABLE tessera_mappings ADD CHECK (answered_at IS NULL OR answered_at < 5) NOT VALID');
     its.fault = undefined;
     const checked = await its.open(database);
@@ -237,7 +236,7 @@ test('a wrong option is named', async () => {
   expect(await refused({ bucketMarginMs: -1 })).toContain('bucketMarginMs: expected a whole number from 0');
   expect(await refused({ workers: 0 })).toBe('workers: expected a whole number from 1 to 20, got 0');
   expect(await refused({ now: NOON })).toBe('now: expected function, got number');
-  const mappings = await createMappings({ client, database: await freshLocation('postgres') });
+  const mappings = await createMappings({ client, database: await freshPlace('postgres') });
   expect((await errorOf(mappings.map({ email: 'user@example.com' } as never))).message).toBe(
     'source: expected iterable or async iterable, got object',
   );
@@ -257,7 +256,7 @@ test.each([
       },
     });
     const client = { ...its.client, mapIdentities } as unknown as MappingClient;
-    const place = await freshLocation('pglite');
+    const place = await freshPlace('pglite');
     const before = await its.open(place);
     await before.map(people(2));
     await before.close();

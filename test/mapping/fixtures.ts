@@ -10,7 +10,7 @@ import {
 } from '../../src/mapping/index.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { type Client, createClient, type Dii } from '../../src/server/index.ts';
-import { freshLocation, type Kind } from '../database/locations.ts';
+import { freshPlace, type Kind } from '../database/locations.ts';
 import { BASE, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 /** The operator's default rotation period: a year, seconds. */
@@ -137,7 +137,7 @@ export const service = (options: OperatorOptions = {}): Service => {
 /** Mappings in a new database, with their own service. */
 export const fixture = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
   const its = service();
-  const place = await freshLocation(kind);
+  const place = await freshPlace(kind);
   return { service: its, place, mappings: await its.open(place, options) };
 };
 

@@ -1,15 +1,14 @@
 /** How stored mappings are read: page by page through the index, and ahead of the requests of a check of opt-outs. */
 
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
 import { type Database, migrate, type Queries } from '../../src/database/index.ts';
 import { TABLES } from '../../src/mapping/tables.ts';
-import { freshLocation, type Kind } from '../database/locations.ts';
+import { freshPlace, type Kind, openPlace } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
 /** A database that reports each page query to `onPage` before it runs. */
 const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], queries: Queries) => Promise<void>) => {
-  const database = await openDatabase(await freshLocation(kind), { connections: 6 });
+  const database = await openPlace(await freshPlace(kind), { connections: 6 });
   onTestFinished(() => database.close());
   const watch = <Q extends Queries>(queries: Q): Q => ({
     ...queries,
@@ -75,7 +74,7 @@ test('a check of opt-outs sends one request at a time, and reads the next page m
 test.each<Kind>(['pglite', 'postgres'])(
   'on %s tables of version 1 are updated, and keep their mappings',
   async (kind) => {
-    const database = await openDatabase(await freshLocation(kind));
+    const database = await openPlace(await freshPlace(kind));
     onTestFinished(() => database.close());
     await migrate(database, { ...TABLES, steps: TABLES.steps.slice(0, 1) });
     const hashes = ['c', 'a', 'b', 'd'].map((letter) => Buffer.alloc(32, letter).toString('base64'));

@@ -1,7 +1,6 @@
 /** Jobs that map the same people at the same time. */
 
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import { createBatchQueue } from '../../src/mapping/batch-queue.ts';
 import { createStop } from '../../src/mapping/job-stop.ts';
@@ -9,7 +8,7 @@ import { keyOf } from '../../src/mapping/key.ts';
 import type { Batch } from '../../src/mapping/source-batches.ts';
 import { inKeyOrder, lockBatch } from '../../src/mapping/source-rows.ts';
 import type { Dii } from '../../src/server/index.ts';
-import { freshLocation, KINDS } from '../database/locations.ts';
+import { freshPlace, KINDS, openPlace, type Place } from '../database/locations.ts';
 import {
   DAY,
   fixture,
@@ -23,8 +22,8 @@ import {
 } from './fixtures.ts';
 
 /** A database that calls `onQuery` before each query of a transaction. */
-const watched = async (place: string, onQuery: (sql: string) => Promise<void>): Promise<Database> => {
-  const database = await openDatabase(place, { connections: 6 });
+const watched = async (place: Place, onQuery: (sql: string) => Promise<void>): Promise<Database> => {
+  const database = await openPlace(place, { connections: 6 });
   onTestFinished(() => database.close());
   const watch = (queries: Queries): Queries => ({
     ...queries,
@@ -43,7 +42,7 @@ const isInsert = (sql: string): boolean => sql.startsWith('INSERT INTO tessera_m
 
 test('a batch that another process has locked does not hold up those after it, and is mapped if that process leaves it', async () => {
   const { mappings, place, service: its } = await fixture('postgres', { workers: 1 });
-  const other = await openDatabase(place);
+  const other = await openPlace(place);
   onTestFinished(() => other.close());
   const first = inKeyOrder(people(5_000).map((dii) => keyOf(dii)!));
   let read = 0;
@@ -100,7 +99,7 @@ test.each([
   'if another process inserts a row between look-up and write, the later answer counts: $other',
   async ({ offsetMs, expected }) => {
     const its = service();
-    const place = await freshLocation('postgres');
+    const place = await freshPlace('postgres');
     const other = await its.open(place);
     const [shared, ...rest] = people(4) as [{ email: string }, ...{ email: string }[]];
     const smallest = inKeyOrder(people(200, 10).map((dii) => keyOf(dii)!))[0]!;
@@ -135,7 +134,7 @@ test.each(KINDS)(
 test.each(KINDS)('an answer is written while the service works on the next (%s)', async (kind) => {
   const its = service();
   let isWriting = false;
-  const database = await watched(await freshLocation(kind), async (sql) => {
+  const database = await watched(await freshPlace(kind), async (sql) => {
     isWriting ||= isInsert(sql);
   });
   const mappings = await its.open(database);
@@ -151,7 +150,7 @@ test.each(KINDS)('an answer is written while the service works on the next (%s)'
 test.each(KINDS)('an opt-out that a check finds is not undone by a due run that asked before (%s)', async (kind) => {
   const its = service();
   let attempts = 0;
-  const database = await watched(await freshLocation(kind), async (sql) => {
+  const database = await watched(await freshPlace(kind), async (sql) => {
     if (sql.includes("SET state = 'optedOut'")) attempts++;
   });
   const mappings = await its.open(database);
@@ -189,7 +188,7 @@ test.each(KINDS)(
           .map((rawId) => ({ rawId, optedOutAt: its.at, answeredAt: its.at }));
       },
     });
-    const database = await openDatabase(place, { connections: 6 });
+    const database = await openPlace(place, { connections: 6 });
     onTestFinished(() => database.close());
     const checking = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
     expect(await checking.checkOptOuts()).toMatchObject({ read: 3, optedOut: 1 });
@@ -198,8 +197,8 @@ test.each(KINDS)(
   },
 );
 
-test.each(KINDS)('a check of opt-outs keeps the raw ID of a user who has opted in again since (%s)', async (kind) => {
-  const { mappings, service: its, place } = await fixture(kind);
+test('a check of opt-outs keeps the raw ID of a user who has opted in again since', async () => {
+  const { mappings, service: its, place } = await fixture('pglite');
   const [person] = people(1) as [Dii];
   await mappings.map([person]);
   await mappings.close();
@@ -212,22 +211,14 @@ test.each(KINDS)('a check of opt-outs keeps the raw ID of a user who has opted i
       return rawIds.map((rawId) => ({ rawId, optedOutAt: answeredAt, answeredAt }));
     },
   });
-  const database = await openDatabase(place, { connections: 6 });
+  const database = await openPlace(place, { connections: 6 });
   onTestFinished(() => database.close());
   const checking = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
   expect(await checking.checkOptOuts()).toMatchObject({ read: 1, optedOut: 0 });
   expect(await checking.find(person)).toMatchObject({ state: 'mapped', answeredAt: its.at });
 });
 
-test('a person in two batches in flight is requested once on PGlite, and counts as kept in the second', async () => {
-  const { mappings, service: its } = await fixture('pglite');
-  const both = people(1)[0]!;
-  const source = [...people(4_999, 1), both, ...people(4_999, 5_000), both];
-  expect(await mappings.map(source)).toEqual({ read: 10_000, kept: 1, mapped: 9_999, optedOut: 0, invalid: 0 });
-  expect(maxRequests(its.asked)).toBe(1);
-});
-
-test.each(KINDS)('an address and a number with the same hash are two mappings (%s)', async (kind) => {
+test('an address and a number with the same hash are two mappings', async () => {
   const its = service();
   // The operator gives both the same raw ID.
   const mapIdentities = (diis: readonly Dii[]) => ({
@@ -237,7 +228,7 @@ test.each(KINDS)('an address and a number with the same hash are two mappings (%
     },
   });
   const client = { ...its.client, mapIdentities } as unknown as MappingClient;
-  const mappings = await its.open(await freshLocation(kind), { client });
+  const mappings = await its.open(await freshPlace('pglite'), { client });
   const { hash } = keyOf(people(1)[0]!)!;
   const [address, number] = [{ emailHash: hash }, { phoneHash: hash }];
   await mappings.map([address]);
@@ -252,8 +243,8 @@ test.each(KINDS)('an address and a number with the same hash are two mappings (%
 
 test.each(KINDS)('rows that are forgotten during a due run stay deleted (%s)', async (kind) => {
   const its = service();
-  const place = await freshLocation(kind);
-  const database = await openDatabase(place, { connections: 6 });
+  const place = await freshPlace(kind);
+  const database = await openPlace(place, { connections: 6 });
   onTestFinished(() => database.close());
   const mappings = await its.open(database);
   await mappings.map(people(3));
@@ -271,7 +262,7 @@ test.each(KINDS)('rows that are forgotten during a due run stay deleted (%s)', a
 
 test.each(KINDS)('a person who needs no request does not wait for others in the same batch (%s)', async (kind) => {
   const its = service();
-  const database = await openDatabase(await freshLocation(kind), { connections: 6 });
+  const database = await openPlace(await freshPlace(kind), { connections: 6 });
   onTestFinished(() => database.close());
   const mappings = await its.open(database);
   await mappings.map(people(20));
@@ -286,7 +277,7 @@ test.each(KINDS)('a person who needs no request does not wait for others in the 
 test.each(KINDS)('two jobs whose batches are all in flight leave a connection for other calls (%s)', async (kind) => {
   const its = service();
   const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
-  const mappings = await its.open(await freshLocation(kind), { client, workers: 1 });
+  const mappings = await its.open(await freshPlace(kind), { client, workers: 1 });
   const jobs = Promise.all([mappings.map(people(2)), mappings.map(people(2, 2))]);
   await isAnswered;
   expect(await mappings.find(people(1)[0]!)).toBeUndefined();
@@ -297,7 +288,7 @@ test.each(KINDS)('two jobs whose batches are all in flight leave a connection fo
 test('a job that waits for the batch of another one can be cancelled', async () => {
   const its = service();
   const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
-  const mappings = await its.open(await freshLocation('postgres'), { client, workers: 1 });
+  const mappings = await its.open(await freshPlace('postgres'), { client, workers: 1 });
   const first = mappings.map(people(2));
   await isAnswered;
   const cancel = new AbortController();

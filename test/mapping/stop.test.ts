@@ -3,17 +3,16 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import { createStop } from '../../src/mapping/job-stop.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { TokenError } from '../../src/token/index.ts';
-import { freshLocation, KINDS } from '../database/locations.ts';
+import { freshPlace, KINDS, openPlace, type Place } from '../database/locations.ts';
 import { DAY, fixture, type MappingClient, maxRequests, people, service } from './fixtures.ts';
 
 /** Lock all rows in another process. `release` ends its transaction. */
-const lockRows = async (place: string) => {
-  const other = await openDatabase(place);
+const lockRows = async (place: Place) => {
+  const other = await openPlace(place);
   onTestFinished(() => other.close());
   let lock = (_: unknown) => {};
   const locked = new Promise((resolve) => {
@@ -37,8 +36,8 @@ const lockRows = async (place: string) => {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A database that calls `onQuery` before each query. */
-const watched = async (place: string, onQuery: (sql: string) => unknown): Promise<Database> => {
-  const database = await openDatabase(place, { connections: 6 });
+const watched = async (place: Place, onQuery: (sql: string) => unknown): Promise<Database> => {
+  const database = await openPlace(place, { connections: 6 });
   onTestFinished(() => database.close());
   const watch = <Q extends Queries>(queries: Q): Q => ({
     ...queries,
@@ -54,7 +53,7 @@ const watched = async (place: string, onQuery: (sql: string) => unknown): Promis
 };
 
 /** A database, and a promise that resolves before the first query that contains `text`. */
-const watchedFor = async (place: string, text: string) => {
+const watchedFor = async (place: Place, text: string) => {
   let reach = () => {};
   const reached = new Promise<void>((resolve) => {
     reach = resolve;
@@ -97,7 +96,7 @@ test.each(KINDS)('a failed job reads no further item of its source and reports n
 });
 
 test('a job that waits for the rows of another process ends when it is stopped, and so does close()', async () => {
-  const place = await freshLocation('postgres');
+  const place = await freshPlace('postgres');
   const its = service();
   const { database, reached } = await watchedFor(place, 'SELECT 1 FROM tessera_mappings');
   const mappings = await its.open(database);
@@ -116,7 +115,7 @@ test('a job that waits for the rows of another process ends when it is stopped, 
 });
 
 test('a source with rows that another process has locked does not delay close()', async () => {
-  const place = await freshLocation('postgres');
+  const place = await freshPlace('postgres');
   const its = service();
   const { database, reached } = await watchedFor(place, 'FOR UPDATE OF m');
   const mappings = await its.open(database);
@@ -132,7 +131,7 @@ test('a source with rows that another process has locked does not delay close()'
 });
 
 test('a job maps the due rows of its source that another process has locked and left unchanged', async () => {
-  const place = await freshLocation('postgres');
+  const place = await freshPlace('postgres');
   const its = service();
   let attempts = 0;
   const database = await watched(place, (sql) => {
@@ -159,7 +158,7 @@ test('a due run maps the rows that another process has locked and left unchanged
 });
 
 test('a check of opt-outs waits for rows that another process has locked, unless it is closed', async () => {
-  const place = await freshLocation('postgres');
+  const place = await freshPlace('postgres');
   const its = service();
   let attempts = 0;
   const database = await watched(place, (sql) => {
@@ -189,7 +188,7 @@ test('a check of opt-outs that fails has ended its write before it rejects', asy
   const its = service();
   let isRefused = false;
   let isWritten = false;
-  const database = await watched(await freshLocation('postgres'), async (sql) => {
+  const database = await watched(await freshPlace('postgres'), async (sql) => {
     if (!sql.includes("SET state = 'optedOut'")) return;
     await vi.waitUntil(() => isRefused, { timeout: 30_000 });
     for (let turns = 0; turns < 100; turns++) await turn();
@@ -215,8 +214,8 @@ test('a job that fails has ended its other transactions before it rejects', asyn
   let isWriting = false;
   let isRefused = false;
   let isWritten = false;
-  const place = await freshLocation('postgres');
-  const other = await openDatabase(place);
+  const place = await freshPlace('postgres');
+  const other = await openPlace(place);
   onTestFinished(() => other.close());
   const database = await watched(place, async (sql) => {
     if (!sql.includes('INSERT INTO tessera_mappings ')) return;
@@ -241,7 +240,7 @@ test('a job that fails has ended its other transactions before it rejects', asyn
 test('the rows that a failed job has rewritten count for the next VACUUM of a folder', async () => {
   const its = service();
   let vacuums = 0;
-  const database = await watched(await freshLocation('pglite'), (sql) => {
+  const database = await watched(await freshPlace('pglite'), (sql) => {
     if (sql.startsWith('VACUUM')) vacuums++;
   });
   const mappings = await its.open(database);
@@ -263,7 +262,7 @@ test('the rows that a failed job has rewritten count for the next VACUUM of a fo
 test('the rows whose raw ID a check of opt-outs has removed count for the next VACUUM of a folder', async () => {
   const its = service();
   let vacuums = 0;
-  const database = await watched(await freshLocation('pglite'), (sql) => {
+  const database = await watched(await freshPlace('pglite'), (sql) => {
     if (sql.startsWith('VACUUM')) vacuums++;
   });
   const optOutStatus = (rawIds: readonly string[]) => ({
@@ -281,8 +280,8 @@ test.each(['the request', 'the write'])(
   'if %s of a batch fails, its rows are not requested again by a worker that locks them before the job knows of the failure',
   async (failing) => {
     const its = service();
-    const place = await freshLocation('postgres');
-    const database = await openDatabase(place, { connections: 6 });
+    const place = await freshPlace('postgres');
+    const database = await openPlace(place, { connections: 6 });
     onTestFinished(() => database.close());
     const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 30_000 });
     let state: 'idle' | 'first locked' | 'second waits' | 'first ended' | 'second locked' = 'idle';

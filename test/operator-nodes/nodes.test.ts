@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_AGE_MS } from '../../src/operator/state/opt-out-memory.ts';
-import { emptyFolder, freshLocation, KINDS } from '../database/locations.ts';
+import { emptyFolder, freshLocation } from '../database/locations.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
 
@@ -71,55 +71,53 @@ describe('two nodes on one PostgreSQL', () => {
   });
 });
 
-describe.each(KINDS)('on %s', (kind) => {
-  test('after a restart every earlier refresh token opens and every opt-out is honoured', async () => {
-    const args = ['--database', await freshLocation(kind)];
-    const one = await startNode(args);
-    const emails = Array.from({ length: 20 }, (_, at) => `user-${at}@example.com`);
-    const sets = await Promise.all(emails.map((email) => one.generate({ email })));
-    const leaver = await one.generate({ email: 'leaver@example.com' });
-    const { json } = await one.call('/v3/identity/map', { email: ['leaver@example.com'] });
-    await optOut(one, 'leaver@example.com');
-    expect((await one.stop()).code).toBe(0);
+test('after a restart on a folder every earlier refresh token opens and every opt-out is honoured', async () => {
+  const args = ['--database', await freshLocation('pglite')];
+  const one = await startNode(args);
+  const emails = Array.from({ length: 20 }, (_, at) => `user-${at}@example.com`);
+  const sets = await Promise.all(emails.map((email) => one.generate({ email })));
+  const leaver = await one.generate({ email: 'leaver@example.com' });
+  const { json } = await one.call('/v3/identity/map', { email: ['leaver@example.com'] });
+  await optOut(one, 'leaver@example.com');
+  expect((await one.stop()).code).toBe(0);
 
-    // Starts without credentials: they are stored.
-    const again = await startNode(args, {});
-    for (const set of sets) expect((await again.refresh(set)).json.status).toBe('success');
-    expect((await again.refresh(leaver)).json).toEqual({ status: 'optout' });
-    expect(await statusOf(again, 'leaver@example.com')).toBe('optout');
-    const status = await again.call('/v2/optout/status', { advertising_ids: [json.body.email[0].u] });
-    expect(status.json.body.opted_out).toHaveLength(1);
+  // Starts without credentials: they are stored.
+  const again = await startNode(args, {});
+  for (const set of sets) expect((await again.refresh(set)).json.status).toBe('success');
+  expect((await again.refresh(leaver)).json).toEqual({ status: 'optout' });
+  expect(await statusOf(again, 'leaver@example.com')).toBe('optout');
+  const status = await again.call('/v2/optout/status', { advertising_ids: [json.body.email[0].u] });
+  expect(status.json.body.opted_out).toHaveLength(1);
+});
+
+test('a node killed on PostgreSQL loses no opt-out that it has acknowledged', async () => {
+  const args = ['--database', await freshLocation('postgres')];
+  const one = await startNode(args);
+  const acknowledged: string[] = [];
+  let reachTarget = (): void => {};
+  const targetReached = new Promise<void>((resolve) => {
+    reachTarget = resolve;
   });
+  // Four callers generate tokens and record opt-outs until the node stops answering.
+  const caller = async (name: number): Promise<void> => {
+    for (let at = 0; ; at++) {
+      const email = `leaver-${name}-${at}@example.com`;
+      await one.generate({ email });
+      await optOut(one, email);
+      acknowledged.push(email);
+      if (acknowledged.length >= 60) reachTarget();
+    }
+  };
+  const callers = [0, 1, 2, 3].map((name) => caller(name).catch((failure: unknown) => failure));
+  await targetReached;
+  await one.kill();
+  // Each caller ended with a connection error, not with an unexpected answer.
+  for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
 
-  test('a killed node loses no opt-out that it has acknowledged', async () => {
-    const args = ['--database', await freshLocation(kind)];
-    const one = await startNode(args);
-    const acknowledged: string[] = [];
-    let reachTarget = (): void => {};
-    const targetReached = new Promise<void>((resolve) => {
-      reachTarget = resolve;
-    });
-    // Four callers generate tokens and record opt-outs until the node stops answering.
-    const caller = async (name: number): Promise<void> => {
-      for (let at = 0; ; at++) {
-        const email = `leaver-${name}-${at}@example.com`;
-        await one.generate({ email });
-        await optOut(one, email);
-        acknowledged.push(email);
-        if (acknowledged.length >= 60) reachTarget();
-      }
-    };
-    const callers = [0, 1, 2, 3].map((name) => caller(name).catch((failure: unknown) => failure));
-    await targetReached;
-    await one.kill();
-    // Each caller ended with a connection error, not with an unexpected answer.
-    for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
-
-    const again = await startNode(args);
-    // One after the other: a request that waits for others too long is answered 503.
-    for (const email of acknowledged) expect(await statusOf(again, email)).toBe('optout');
-    expect(acknowledged.length).toBeGreaterThanOrEqual(60);
-  });
+  const again = await startNode(args);
+  // One after the other: a request that waits for others too long is answered 503.
+  for (const email of acknowledged) expect(await statusOf(again, email)).toBe('optout');
+  expect(acknowledged.length).toBeGreaterThanOrEqual(60);
 });
 
 describe('a start fails', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import {
   type Credentials,
@@ -8,7 +8,7 @@ import {
   openAdministration,
 } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { freshLocation, KINDS } from '../database/locations.ts';
+import { freshLocation } from '../database/locations.ts';
 import { createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -242,35 +242,33 @@ test('an ID that matches no participant revokes none', async () => {
   expect((await participants.list()).every(({ revokedAt }) => revokedAt === null)).toBe(true);
 });
 
-describe.each(KINDS)('on %s', (kind) => {
-  test('no simultaneous change is lost, and one API key is added once', async () => {
-    const place = await freshLocation(kind);
-    const { operator } = await startNode(place, { participants: [LEAKED] });
-    await operator.close();
-    const { participants } = await administer(place);
-    const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
-    for (let round = 1; round <= 10; round++) {
-      const roles = round % 2 ? ['MAPPER' as const] : ['GENERATOR' as const];
-      await Promise.all([
-        participants.update(keyHash, { siteId: 100 + round }),
-        participants.update(keyHash, { roles }),
-        participants.update(keyHash, { clientSecret: secretOf(round) }),
-      ]);
-      // Nothing but the ID: what is returned is what is stored.
-      expect(await participants.update(keyHash, { siteId: 100 + round })).toEqual({
-        keyHash,
-        siteId: 100 + round,
-        roles,
-        clientSecret: secretOf(round),
-      });
-    }
+test('no simultaneous change is lost, and one API key is added once', async () => {
+  const place = await freshLocation('postgres');
+  const { operator } = await startNode(place, { participants: [LEAKED] });
+  await operator.close();
+  const { participants } = await administer(place);
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
+  for (let round = 1; round <= 10; round++) {
+    const roles = round % 2 ? ['MAPPER' as const] : ['GENERATOR' as const];
+    await Promise.all([
+      participants.update(keyHash, { siteId: 100 + round }),
+      participants.update(keyHash, { roles }),
+      participants.update(keyHash, { clientSecret: secretOf(round) }),
+    ]);
+    // Nothing but the ID: what is returned is what is stored.
+    expect(await participants.update(keyHash, { siteId: 100 + round })).toEqual({
+      keyHash,
+      siteId: 100 + round,
+      roles,
+      clientSecret: secretOf(round),
+    });
+  }
 
-    const add = (byte: number) => participants.add({ apiKey: 'twice', clientSecret: secretOf(byte) });
-    const added = await Promise.allSettled([add(1), add(2), add(3)]);
-    expect(added.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
-    const reasons = added.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
-    for (const reason of reasons) expect(reason).toContain('expected an API key that no participant has');
-  });
+  const add = (byte: number) => participants.add({ apiKey: 'twice', clientSecret: secretOf(byte) });
+  const added = await Promise.allSettled([add(1), add(2), add(3)]);
+  expect(added.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+  const reasons = added.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+  for (const reason of reasons) expect(reason).toContain('expected an API key that no participant has');
 });
 
 test('the administration changes no tables of an older version', async () => {

@@ -1,0 +1,3 @@
+import { runContract } from './contract.ts';
+
+runContract('pglite');
