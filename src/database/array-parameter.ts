@@ -24,7 +24,6 @@ const NULL_LENGTH = -1;
 /** The most bytes that UTF-8 needs for one of the units that `String.length` counts. */
 const MAX_UNIT_BYTES = 3;
 
-/** Start an array with space for elements that have at most `maxBytes` together. */
 function startArray(type: number, elements: number, maxBytes: number): Buffer {
   const array = Buffer.allocUnsafe(HEADER_BYTES + WORD_BYTES * elements + maxBytes);
   for (const [i, word] of [1, 0, type, elements, 1].entries()) array.writeInt32BE(word, WORD_BYTES * i);

@@ -128,7 +128,6 @@ export function durableOptions({ PGlite, NodeFS }: Pick<PGlitePackage, 'PGlite' 
   };
 }
 
-/** Sync a folder with all its contents, and its entry in the parent folder. */
 export async function syncFolder(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   for (const entry of entries) syncPath(join(entry.parentPath, entry.name));

@@ -27,7 +27,6 @@ const MAX_SHOWN = 100;
 
 const PROCESS_ID = randomUUID();
 
-/** The lock of a folder. */
 export interface FolderLock {
   release(): Promise<void>;
 }
@@ -110,7 +109,6 @@ function socketPath(folder: string, name: string): string {
   );
 }
 
-/** Find the other processes that listen in the folder. Removes the sockets of ended ones. */
 async function findOthers(
   folder: string,
   own: string,

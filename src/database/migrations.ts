@@ -10,7 +10,6 @@ import type { Database, Queries } from './types.ts';
 
 /** The scripts that create and change the tables of one owner, oldest first. */
 export interface Migrations {
-  /** Name of the owner: `operator`, `mapping`. */
   readonly name: string;
   readonly steps: readonly string[];
 }

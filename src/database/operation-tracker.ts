@@ -11,7 +11,6 @@ export interface OperationTracker {
   close(): Promise<void>;
 }
 
-/** Create a tracker without operations. */
 export function createOperationTracker(): OperationTracker {
   const inFlight = new Set<Promise<unknown>>();
   let isClosed = false;

@@ -7,12 +7,9 @@ import { readFile } from 'node:fs/promises';
 
 import { expectedGot, TokenError } from '../token/errors.ts';
 
-/** PGlite, with its file system for Node. */
 export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
-/** The package `pg`. */
 export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
 
-/** Convert the error of a failed import of an engine's package. */
 function importError(error: unknown, location: string, name: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return error;

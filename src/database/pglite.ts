@@ -151,7 +151,6 @@ async function runTransaction<T>(engine: PGlite, work: (queries: Queries) => Pro
   }
 }
 
-/** Open a folder; create it if it is missing. */
 export async function openPGlite(folder: string): Promise<Database> {
   const { engine, lock } = await openLocked(folder);
   const hasStopped = stopAfterPanic(engine);

@@ -30,7 +30,6 @@ export function limitTransaction(limitMs: number | undefined): string {
 
 const REMEDY = `a connection pooler must ignore ${NAMES.join(' and ')} (PgBouncer: ignore_startup_parameters), and the role must have them instead: ALTER ROLE name SET ${NAMES[0]} = '5s', and the same for ${NAMES[1]}`;
 
-/** Add the remedy to the error of a pooler that rejects the limits. */
 export function withPoolerRemedy(error: TokenError): TokenError {
   return error.message.includes('unsupported startup parameter')
     ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`)

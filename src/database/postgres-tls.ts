@@ -53,7 +53,6 @@ export function tlsOptions(location: string, pg: PgPackage): { readonly ssl?: tr
 
 const REFUSED = /does not support SSL|certificate|altnames|CERT_|SELF_SIGNED/i;
 
-/** Add the remedy to a TLS error. */
 export function withTlsRemedy(error: TokenError): TokenError {
   return REFUSED.test(error.message) ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`) : error;
 }

@@ -37,7 +37,6 @@ async function connect(pool: Pool): Promise<PoolClient> {
   }
 }
 
-/** The common settings of the pool and of a separate connection. */
 function connectionConfig(url: string, pg: PgPackage, { statementTimeoutMs }: DatabaseOptions) {
   return {
     connectionString: url,
@@ -82,7 +81,6 @@ function queriesOn(
   return createQueries({ query: send, script: send });
 }
 
-/** Opens a pool, waits for its first connection, and finds the schema. */
 async function openPool(url: string, options: DatabaseOptions): Promise<{ pool: Pool; schema: string }> {
   const given = schemaOf(url);
   const pg = await loadPg();
@@ -184,7 +182,6 @@ async function subscribe(
   return { query, ended: ended.signal, close };
 }
 
-/** Open a pool and check that the server answers. */
 export async function openPostgres(url: string, options: DatabaseOptions = {}): Promise<Database> {
   const { pool, schema } = await openPool(url, options);
   const common = { timeoutMs: options.statementTimeoutMs, schema };

@@ -6,14 +6,12 @@ import { parameterOf } from './array-parameter.ts';
 import { storageError } from './engine-errors.ts';
 import type { Queries, Row, Value } from './types.ts';
 
-/** Runs statements: an engine, a connection or a transaction. */
 export interface Executor {
   query(sql: string, params: unknown[]): Promise<{ readonly rows: unknown[] }>;
   /** Run several statements without parameters. */
   script(sql: string): Promise<unknown>;
 }
 
-/** Create queries whose errors are TokenErrors without data. */
 export function createQueries(executor: Executor): Queries {
   return {
     query: async <R extends object = Row>(sql: string, params: readonly Value[] = []) => {

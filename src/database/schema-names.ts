@@ -12,7 +12,6 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A string, or the name of one of our tables. */
 const STRINGS_AND_NAMES = /'(?:[^']|'')*'|(?<![\w.$"])tessera_\w+/g;
 const NAME_IN_STRING = /^'(tessera_\w+)'$/;
 

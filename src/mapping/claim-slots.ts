@@ -8,7 +8,6 @@ export interface ClaimSlots {
   take(): Promise<() => void>;
 }
 
-/** Create `count` slots. */
 export function createClaimSlots(count: number): ClaimSlots {
   let free = count;
   const waiting: (() => void)[] = [];

@@ -21,11 +21,9 @@ export interface Claim {
   readonly lockRows: string;
   /** Number of rows of other claims that {@link lockRows} does not skip, and {@link takeRows} does. */
   readonly takenElsewhere: number;
-  /** Run one step: a transaction of its own, or a part of the claim's. */
   step<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Take keys. Returns those that no other claim of this store has. */
   take<K extends Key>(keys: readonly K[]): readonly K[];
-  /** Give back keys that need nothing. */
   release(keys: readonly Key[]): void;
   /** Take rows that a step has selected with {@link lockRows}. Returns those that no other claim has, up to `max`. */
   takeRows<K extends Key>(rows: readonly K[], max?: number): readonly K[];
@@ -34,7 +32,6 @@ export interface Claim {
 /** Hashes alone: that an address and a number have the same is so rare that one may wait for the other. */
 const takenIn = new WeakMap<Database, Set<string>>();
 
-/** Run `work` with a claim, which ends with it. */
 export async function withClaim<T>(database: Database, work: (claim: Claim) => Promise<T>): Promise<T> {
   const { kind } = database;
   const taken = takenIn.get(database) ?? new Set();

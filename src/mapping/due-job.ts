@@ -24,7 +24,6 @@ interface Unclaimed {
   isEmpty: boolean;
 }
 
-/** Map one batch of due rows. */
 async function mapBatch(running: RunningJob, unclaimed: Unclaimed): Promise<void> {
   const { report, stop } = running;
   const rows = await runClaim(running, async (claim) => {

@@ -31,7 +31,6 @@ function conditionsOf({ until, version }: DueSelection): readonly Condition[] {
   return [due, { sql: 'bucket_id IS NOT NULL AND due_at IS NULL', column: 'bucket_id', params: [] }];
 }
 
-/** Claim `max` due rows that no other claim has; fewer if there are no more. */
 export async function claimDueRows(
   queries: Queries,
   claim: Claim,
@@ -64,7 +63,6 @@ export async function isDueRowLeft(queries: Queries, selection: DueSelection): P
   return false;
 }
 
-/** Count the due rows. */
 export async function countDueRows(queries: Queries, selection: DueSelection): Promise<number> {
   const conditions = conditionsOf(selection);
   // Not with `OR`: only a bitmap scan can use several indexes for that.

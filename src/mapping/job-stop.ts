@@ -2,12 +2,10 @@
  * Stops a job early: when its signal is aborted, or at its first error.
  */
 
-/** Whether and why a job stops early. */
 export interface Stop {
   readonly isStopped: boolean;
   /** Wait for a promise, but no longer than until the job has to stop: then for undefined. */
   orStopped<T>(promise: Promise<T>): Promise<T | undefined>;
-  /** Wait, but no longer than until the job has to stop. */
   pause(ms: number): Promise<void>;
   /** Stop the job; the first error counts. */
   fail(error: unknown): void;

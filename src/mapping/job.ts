@@ -17,13 +17,11 @@ import { countRewritten } from './stored-rows.ts';
 import type { DueOptions, Summary } from './types.ts';
 import { type ClaimedRow, insertRows, updateRows } from './write-answers.ts';
 
-/** Number of keys in one request and one statement. */
 export const BATCH_SIZE = 5_000;
 
 /** Time between two attempts to claim what another job has claimed, ms. */
 export const LOCK_POLL_MS = 1_000;
 
-/** What all jobs of a store use. */
 export interface JobContext {
   readonly database: Database;
   readonly requestMappings: RequestMappings;
@@ -33,12 +31,10 @@ export interface JobContext {
   readonly slots: ClaimSlots;
 }
 
-/** The options of a job. There is always a signal. */
 export interface JobOptions extends Pick<DueOptions, 'onProgress' | 'onInvalid'> {
   readonly signal: AbortSignal;
 }
 
-/** A job that is running. */
 export interface RunningJob {
   readonly context: JobContext;
   readonly signal: AbortSignal;
@@ -46,9 +42,7 @@ export interface RunningJob {
   readonly stop: Stop;
 }
 
-/** What a batch asks the service for. */
 export interface Requested {
-  /** Stored rows, claimed. */
   readonly rows: readonly ClaimedRow[];
   /** Keys that are not stored, in the order of the primary key. */
   readonly missing: readonly Key[];

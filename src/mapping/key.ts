@@ -29,7 +29,6 @@ export function textOf({ type, hash }: Key): string {
   return `${hash} ${type}`;
 }
 
-/** Convert a key to the DII that is sent. */
 export function diiOf({ type, hash }: Key): Dii {
   return type === 'email' ? { emailHash: hash } : { phoneHash: hash };
 }

@@ -11,7 +11,6 @@ import type { Mapping, MappingClient, Mappings, Summary } from './types.ts';
 
 type Options = NonNullable<Parameters<Mappings['checkOptOuts']>[0]>;
 
-/** What a check of opt-outs needs. */
 export interface OptOutCheck extends Pick<Options, 'onProgress'> {
   readonly database: Database;
   readonly client: Pick<MappingClient, 'optOutStatus'>;

@@ -8,7 +8,6 @@ import { kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import type { MappingClient, MappingsOptions } from './types.ts';
 
-/** Checked options, with all defaults. */
 export interface MappingSettings {
   readonly client: MappingClient;
   readonly database: string | Database;

@@ -20,13 +20,11 @@ import type { MappingClient } from './types.ts';
  */
 const MIN_OVERLAP_MS = 3_600_000;
 
-/** Number of buckets in one statement. */
 const SLICE_SIZE = 2_000;
 
 /** Key of the advisory lock that lets one process at a time mark rows. The number is arbitrary but must never change. */
 const LOCK_KEY = 0x7e55e7b;
 
-/** What a check of the buckets needs. */
 export interface BucketCheck {
   readonly database: Database;
   readonly client: Pick<MappingClient, 'rotatedBuckets'>;

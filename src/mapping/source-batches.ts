@@ -16,9 +16,7 @@ export interface Batch {
   readonly keys: readonly Key[];
 }
 
-/** How to read a source. */
 export interface ReadOptions {
-  /** Number of items in a batch. */
   readonly size: number;
   /** Called for each invalid item, in order; a promise is awaited. */
   onInvalid(found: Invalid): void | Promise<void>;

@@ -23,17 +23,14 @@ import { type Batch, batchesOf } from './source-batches.ts';
 import { claimNeeded, inKeyOrder, type RemapCondition } from './source-rows.ts';
 import type { Summary } from './types.ts';
 
-/** The source of a job. */
 export interface JobSource {
   readonly items: Source<Dii>;
   /** Read at each use: the first answer corrects its times. */
   remapCondition(): RemapCondition;
 }
 
-/** What a claim has done with the keys of a batch. */
 interface MappedKeys {
   readonly rows: readonly AnsweredRow[];
-  /** Number of keys that were requested. */
   readonly requested: number;
   readonly claimedElsewhere: readonly Key[];
 }
@@ -54,7 +51,6 @@ function mapKeys(
   });
 }
 
-/** Map a batch, and put aside the keys that another job has claimed. */
 async function mapBatch(running: RunningJob, source: JobSource, batch: Batch, queue: BatchQueue): Promise<void> {
   const { report, stop } = running;
   const { read, keys } = batch;

@@ -51,9 +51,7 @@ export async function lockBatch(queries: Queries, [first]: readonly Key[]): Prom
 
 /** The keys of a batch that need a request. The others are stored and not due. */
 export interface Needed {
-  /** Claimed keys that are not stored, in key order. */
   readonly missing: readonly Key[];
-  /** Claimed rows. */
   readonly rows: readonly ClaimedRow[];
   /** Keys that another job has claimed: try them again later. */
   readonly claimedElsewhere: readonly Key[];
@@ -65,7 +63,6 @@ const GIVEN = 'FROM tessera_mappings m WHERE m.hash = ANY($1::text[])';
 const IS_NEEDED = `(m.due_at <= $2 OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $3
   OR $4 AND m.bucket_id IS NOT NULL)`;
 
-/** Find the keys that need a request, and claim them. */
 export async function claimNeeded(
   queries: Queries,
   claim: Claim,

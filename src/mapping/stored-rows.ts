@@ -11,10 +11,8 @@ import type { Counts, Mapping, MappingState } from './types.ts';
 const COLUMNS = `type, hash, state, raw_id AS "rawId", previous_raw_id AS "previousRawId", remap_at AS "remapAt",
   bucket_id AS "bucketId", answered_at AS "answeredAt"`;
 
-/** Number of rows in one query. */
 const PAGE_SIZE = 5_000;
 
-/** Read one mapping. */
 export async function find(database: Database, { type, hash }: Key): Promise<Mapping | undefined> {
   const [found] = await database.query<Mapping>(
     `SELECT ${COLUMNS} FROM tessera_mappings WHERE type = $1 AND hash = $2`,
@@ -127,7 +125,6 @@ async function removeRawIds(
   return result!;
 }
 
-/** Delete one mapping. Returns whether it existed. */
 export async function forget(database: Database, { type, hash }: Key): Promise<boolean> {
   const rows = await database.query('DELETE FROM tessera_mappings WHERE type = $1 AND hash = $2 RETURNING 1', [
     type,

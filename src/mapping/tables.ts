@@ -19,7 +19,6 @@ import type { Database, Migrations, Queries } from '../database/index.ts';
 /** `due_at` of a row whose salt bucket has rotated. */
 export const ROTATED = 1;
 
-/** The scripts that create the tables. */
 export const TABLES: Migrations = {
   name: 'mapping',
   steps: [

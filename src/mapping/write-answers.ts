@@ -7,7 +7,6 @@ import type { Claim } from './claim.ts';
 import type { Key } from './key.ts';
 import type { AnsweredRow } from './mapping-request.ts';
 
-/** A stored row of a claim. */
 export interface ClaimedRow extends Key {
   /** Where the row was stored when it was read (`ctid`): it is found there without the index. */
   readonly location: string;

@@ -7,28 +7,23 @@ import { kindOf } from '../token/checks.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { requestName } from './paths.ts';
 
-/** Create an error for a 200 answer. */
 export function errorAt200(code: ErrorCode, path: string, fault: string, cause?: unknown): TokenError {
   return new TokenError(code, `${requestName(path)} answered 200: ${fault}`, { status: 200, cause });
 }
 
-/** Create the error for a 200 answer that cannot be used. */
 export function unusableAnswer(path: string, fault: string, cause?: unknown): TokenError {
   return errorAt200('malformed_response', path, fault, cause);
 }
 
-/** Return the members of `value`; none if it is not an object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** Return `value` if it is an array; otherwise throw a `malformed_response`. */
 export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw unusableAnswer(path, `${name}: expected array, got ${kindOf(value)}`);
   return value;
 }
 
-/** Return `value` if it is a string that is not empty; otherwise throw a `malformed_response`. */
 export function stringOf(path: string, name: string, value: unknown): string {
   if (typeof value !== 'string' || !value) throw unusableAnswer(path, `${name}: expected string, got ${kindOf(value)}`);
   return value;

@@ -11,7 +11,6 @@ import { onAbort } from './abort-listeners.ts';
 /** Input of the bulk methods: an array, a generator, the lines of a file, or the rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
 
-/** Highest number of items in one request. */
 export const MAX_ITEMS = 5_000;
 /** Highest number of bytes in one request. The service documents 1 MB; this is the stricter interpretation. */
 export const MAX_BYTES = 1_000_000;
@@ -24,7 +23,6 @@ export function jsonBytes(text: string): number {
   return LONGER_AS_JSON.test(text) ? utf8(JSON.stringify(text)).length + 1 : text.length + 3;
 }
 
-/** The free space of one request. */
 export interface Capacity {
   /** Reserve space for one more item of `bytes`. Returns false, and reserves nothing, if it does not fit. */
   reserve(bytes: number): boolean;
@@ -44,7 +42,6 @@ export function createCapacity(maxBytes: number): Capacity {
   };
 }
 
-/** A batch that is being filled. */
 export interface Batch<S> {
   /**
    * Add one more item. Returns false, and adds nothing, if the batch is full. An empty batch accepts any item.
@@ -101,7 +98,6 @@ function createSlots<R>() {
   const slots: Slot<R>[] = [];
   let notify = () => {};
   return {
-    /** Start a task and append it to the queue. */
     start: (task: (signal: AbortSignal) => Promise<() => R>) => {
       const slot: Slot<R> = { controller: new AbortController() };
       slots.push(slot);

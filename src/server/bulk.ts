@@ -49,7 +49,6 @@ export interface BulkClient {
 /** Bytes of a request besides its values: the envelope (45), the JSON with the names of all four forms (56), and a reserve. */
 const OVERHEAD_BYTES = 128;
 
-/** Create the bulk methods. */
 export function createBulkClient(settings: ClientSettings, call: Call): BulkClient {
   const { binary, bulkTimeoutMs, concurrency, hashLocally, retry } = settings;
   // Base64 encodes three bytes as four.

@@ -17,7 +17,6 @@ import { requestName } from './paths.ts';
 import { MAX_ANSWER_BYTES, type ReadBody, readBytes } from './read-response.ts';
 import { redacted, responseError } from './response-errors.ts';
 
-/** A decrypted and parsed 200 answer whose status is `success` or `optout`. */
 export interface ServiceAnswer {
   readonly status: 'success' | 'optout';
   readonly body: unknown;
@@ -68,7 +67,6 @@ function isPrintable(json: string, bytes: number | undefined): boolean {
   return json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
 }
 
-/** A decrypted 200 answer: its JSON, and what is known about it. */
 interface Decrypted {
   readonly json: string;
   readonly answeredAt?: number;

@@ -32,13 +32,11 @@ export function checkConcurrency(name: string, value: number): number {
   return checkInteger(name, value, 1, MAX_CONCURRENCY);
 }
 
-/** Return `value` if it is one of `choices`; otherwise throw a TypeError that names the option. */
 export function checkChoice<T extends string>(name: string, choices: readonly T[], value: T): T {
   throwIf(choiceFault(name, choices, value));
   return value;
 }
 
-/** Return `value` if it is a function; otherwise throw a TypeError that names the option. */
 export function checkFunction<T>(name: string, value: T): T {
   throwIf(typeFault(name, 'function', value));
   return value;

@@ -77,7 +77,6 @@ export function preflightHeaders(
 /** The longest origin that is quoted: a host name has at most 253 characters. */
 const MAX_QUOTED = 300;
 
-/** Explain why {@link isAllowedCaller} refuses a request. */
 export function callerFault({ url, headers }: Request): string {
   const origin = headers.get('origin')?.slice(0, MAX_QUOTED) ?? 'a page that sends no Origin';
   const site = headers.get('sec-fetch-site')?.slice(0, MAX_QUOTED);

@@ -15,15 +15,12 @@ export interface FormValues {
   readonly positions: readonly number[];
 }
 
-/** DII for one request, in the order of the source. */
 export interface DiiBatch<D extends Dii> extends Batch<D> {
-  /** The objects from the source. */
   readonly diis: readonly D[];
   /** One entry for each form in the batch. DII in none of them is not sent, because it is invalid or longer than a request. */
   readonly forms: readonly FormValues[];
 }
 
-/** Create an empty batch of DII for a request with space for `maxBytes` of it. */
 export function createDiiBatch<D extends Dii>(maxBytes: number, hashLocally: HashLocally): DiiBatch<D> {
   const capacity = createCapacity(maxBytes);
   const diis: D[] = [];

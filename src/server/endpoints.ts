@@ -63,7 +63,6 @@ export function isInvalidDii({ code, message }: TokenError): boolean {
   return code === 'client_error' && message.includes(INVALID_DII);
 }
 
-/** The field of a request that holds one DII. */
 function diiField(path: string, { form, value, fault }: SentDii): Record<string, string> {
   if (value !== undefined) return { [form]: value };
   const reason = fault ?? `expected ${EXPECTED[form]}`;

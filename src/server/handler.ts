@@ -91,10 +91,8 @@ function failService(error: TokenError): Response {
   return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
 }
 
-/** The shortest time between two lines in the console, ms. */
 const LINE_MS = 1000;
 
-/** A function of the host. */
 type HostFunction = 'user' | 'tcfConsent' | 'client' | 'client.generate';
 
 /** Create the default of `onError`. What the host's code threw may contain DII, so only its class is printed. */
@@ -123,7 +121,6 @@ function handlerError(message: string, status?: number): TokenError {
   return new TokenError('client_error', `tokenHandler: ${message}`, { status });
 }
 
-/** Throw if a function of the host has returned a wrong value. */
 function refuseReturned(fault: string | undefined): void {
   if (fault) throw handlerError(fault);
 }
@@ -143,7 +140,6 @@ function clientFault(client: Pick<Client, 'generate'>): string | undefined {
   return expectedGot('client', 'a client from createClient, or a function that creates one', kindOf(client));
 }
 
-/** Return a function that creates the client when it is first called. */
 function onceCreated(given: TokenHandlerOptions['client']): () => Pick<Client, 'generate'> {
   if (typeof given !== 'function') {
     throwIf(clientFault(given));

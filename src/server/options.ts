@@ -97,7 +97,6 @@ export interface CallLimits {
   readonly maxBytes?: number | undefined;
 }
 
-/** Checked options, with all defaults. */
 export interface ClientSettings {
   /** Without a trailing slash. */
   readonly baseUrl: string;
@@ -170,9 +169,7 @@ export function settingsOf(options: ClientOptions): ClientSettings {
   };
 }
 
-/** The options of every call. */
 const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, timeoutMs: true };
-/** The options of `generate`. */
 export const GENERATE_OPTIONS: Record<keyof GenerateOptions, true> = { ...CALL_OPTIONS, tcfConsent: true };
 
 /**

@@ -60,7 +60,6 @@ export async function rotatedBuckets(send: Send, since: number): Promise<Rotated
   return { buckets, answeredAt: answeredAt! };
 }
 
-/** Raw IDs of one request. */
 export interface RawIdBatch extends Batch<string> {
   readonly rawIds: readonly string[];
 }

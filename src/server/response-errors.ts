@@ -31,7 +31,6 @@ function retryAfterMsOf(headers: Headers, now: number): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 }
 
-/** Number of characters of a message that are searched. */
 const MAX_SEARCHED = 2000;
 const MAX_SHOWN = 500;
 

@@ -23,7 +23,6 @@ export interface Results<T> extends AsyncIterable<T> {
  */
 export interface Rows<T> {
   readonly length: number;
-  /** Create the result at `index`, 0 to `length - 1`. */
   at(index: number): T;
 }
 
@@ -90,7 +89,6 @@ function listOf<T>(rows: Rows<T>): T[] {
   return list;
 }
 
-/** Create results from a function that starts reading batches. */
 export function resultsOf<T>(read: () => Batches<T>): Results<T> {
   return {
     async *batches() {

@@ -11,7 +11,6 @@ const FILL_TIMEOUT_MS = 1_000;
 
 type Step<T> = IteratorResult<T>;
 
-/** A source that is being read. */
 export interface SourceReader<T> {
   /**
    * Read the next item. An array or a generator has it at once and needs no promise. Undefined if the time for the batch has passed:
@@ -20,7 +19,6 @@ export interface SourceReader<T> {
    * @throws what the source throws.
    */
   next(): Step<T> | Promise<Step<T> | undefined>;
-  /** Start the time for the next batch. */
   startBatch(): void;
   /** Close the source. Waits for it, unless its next item is outstanding. */
   close(): Promise<void>;

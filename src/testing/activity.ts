@@ -11,7 +11,6 @@ import { turn } from './virtual-time.ts';
 /** A message between tabs, or a step of an IndexedDB implemented in JavaScript, takes up to three turns. */
 const QUIET_TURNS = 10;
 
-/** The operations of Web Crypto. */
 const OPERATIONS = [
   'importKey',
   'exportKey',
@@ -25,7 +24,6 @@ const OPERATIONS = [
   'digest',
 ];
 
-/** Count the operations of Web Crypto until `stop` is called. */
 export function watchActivity() {
   let pending = 0;
   const subtle = globalThis.crypto?.subtle as unknown as

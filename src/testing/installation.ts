@@ -40,7 +40,6 @@ export function replace(owner: object, name: string, value: unknown): () => void
   };
 }
 
-/** Throw if virtual time is installed in this process. */
 export function checkNotInstalled(): void {
   if (isInstalled)
     throw new Error(
@@ -51,7 +50,6 @@ export function checkNotInstalled(): void {
 /** The key under which Node keeps the result of `util.promisify(setTimeout)`, as a property of `setTimeout`. */
 const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
 
-/** The same as `setTimeout` of `node:timers/promises`. */
 function pauseOf(time: VirtualTime) {
   return <T>(ms?: number, value?: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<T | undefined> =>
     new Promise((resolve, reject) => {
@@ -65,7 +63,6 @@ function pauseOf(time: VirtualTime) {
     });
 }
 
-/** The same as `AbortSignal.timeout`. */
 function timeoutOf(time: VirtualTime) {
   return (ms: number): AbortSignal => {
     const controller = new AbortController();

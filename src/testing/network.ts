@@ -19,26 +19,20 @@ type Fault =
     }
   | { readonly type: 'hang' };
 
-/** The parts that a network connects. */
 export interface NetworkPorts {
   readonly operator: Operator;
-  /** Address of the operator. */
   readonly baseUrl: string;
-  /** Address of the publisher's site, the base of relative URLs. */
   readonly siteUrl: string;
-  /** Path of the publisher's token handler. */
   readonly tokenPath: string;
   handler(request: Request): Promise<Response>;
   /** The service's clock, epoch ms, which a server sends as `Date`. */
   now(): number;
 }
 
-/** Create the network. */
 export function createNetwork(ports: NetworkPorts) {
   const { operator, baseUrl, siteUrl, tokenPath, handler, now } = ports;
   let fault: Fault | undefined;
 
-  /** The service, as pages and servers reach it. */
   const callService = async (request: Request): Promise<Response> => {
     if (fault?.type === 'hang') return new Promise<never>(() => {});
     const response = fault?.type === 'answer' ? new Response(fault.body || null, fault) : await operator.fetch(request);
@@ -68,12 +62,10 @@ export function createNetwork(ports: NetworkPorts) {
     /** The `fetch` of the publisher's server, which reaches the operator even while the page is offline. */
     serverFetch: (async (input, init) =>
       abortable(init?.signal, () => callService(new Request(input, withoutSignal(init))))) as typeof globalThis.fetch,
-    /** The page has no network. */
     offline(): void {
       fault = { type: 'offline' };
       notifyPage('offline');
     },
-    /** The network and the service work again. */
     online(): void {
       const wasOffline = fault?.type === 'offline';
       fault = undefined;
@@ -96,7 +88,6 @@ function withoutSignal(init: RequestInit = {}): RequestInit {
   return rest;
 }
 
-/** Do `work`. Reject as `fetch` does once `signal` is aborted. */
 function abortable(signal: AbortSignal | null | undefined, work: () => Promise<Response>): Promise<Response> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal?.reason);

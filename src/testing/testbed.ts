@@ -36,7 +36,6 @@ const USERS: ReservedUsers = {
   validate: { email: 'validate@example.com' },
 };
 
-/** Call the publisher's server as a page does. */
 function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
   return async ({ signal }) => {
     const response = await fetch(TOKEN_PATH, { method: 'POST', signal });
@@ -45,7 +44,6 @@ function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
   };
 }
 
-/** The operator, with clients for its one participant. */
 function startService(options: TestbedOptions['operator'], now: () => number) {
   const operator = createOperator({
     siteId: 777,
@@ -60,7 +58,6 @@ function startService(options: TestbedOptions['operator'], now: () => number) {
   };
 }
 
-/** The publisher's site: its server, its signed-in user, and the network between page, server and service. */
 function createSite({ operator, clientOver }: ReturnType<typeof startService>, given: Dii | null, now: () => number) {
   let user = given;
   const network = createNetwork({

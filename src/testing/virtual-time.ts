@@ -7,7 +7,6 @@
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
 
-/** A timer of the queue. */
 export interface Timer {
   readonly id: number;
   /** Virtual ms since the start. */
@@ -37,7 +36,6 @@ export const turn: () => Promise<void> = (() => {
   return () => new Promise<void>((resolve) => void next(() => resolve()));
 })();
 
-/** The pending timers. `elapsedMs` returns the current instant, virtual ms since the start. */
 function createTimers(elapsedMs: () => number) {
   let nextId = FIRST_ID;
   let isClosed = false;
@@ -75,15 +73,12 @@ function createTimers(elapsedMs: () => number) {
     setInterval: (call: unknown, delay?: unknown, ...args: unknown[]): Timer => add(call, delay, true, args),
     /** Restart the delay of a timer, even of one that has fired. */
     restart: start,
-    /** Remove a timer; false if none has this id. */
     clear(id: number): boolean {
       const timer = timers.get(id);
       if (timer) timer.isCleared = true;
       return timers.delete(id);
     },
-    /** Remove a timer when it fires. */
     remove: ({ id }: Timer): boolean => timers.delete(id),
-    /** Remove all timers, now and from now on. */
     close(): void {
       isClosed = true;
       timers.clear();
@@ -93,7 +88,6 @@ function createTimers(elapsedMs: () => number) {
   };
 }
 
-/** Create virtual time that starts at `startAt` (epoch ms) and stands still. */
 export function createVirtualTime(startAt: number) {
   let elapsedMs = 0;
   let skewMs = 0;
