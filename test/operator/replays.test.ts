@@ -82,7 +82,8 @@ describe('logout refuses an envelope that was refused before', () => {
 
 test.each([
   ['rateLimit', { rateLimit: 2 }],
-  ['anonymousRateLimit', { anonymousRateLimit: 2 }],
+  // The first request of a participant counts for its address, too.
+  ['anonymousRateLimit', { anonymousRateLimit: 3 }],
 ])('envelopes of a clock that is ahead count towards %s, and one above it is not remembered', async (_, options) => {
   const added: string[] = [];
   const state: State = {

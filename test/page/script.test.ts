@@ -21,7 +21,6 @@ beforeEach(() => {
   events = [];
   // happy-dom has none, browsers do.
   vi.stubGlobal('reportError', () => {});
-  delete window.tessera;
   for (const event of EVENTS) {
     const listener = (dispatched: Event) => void events.push([event, (dispatched as CustomEvent).detail]);
     listening.set(event, listener);
@@ -30,6 +29,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   session()?.close();
+  delete window.tessera;
   for (const [event, listener] of listening) window.removeEventListener(event, listener);
   Reflect.deleteProperty(document, 'currentScript');
   document.body.replaceChildren();

@@ -23,6 +23,7 @@ export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
   readonly newSecret?: boolean | undefined;
 }
 
+/** Manages the participants in a database. */
 export interface ParticipantAdministration {
   list(): Promise<readonly ListedParticipant[]>;
   /**
