@@ -1,25 +1,20 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
-// The projects of `npm test`, and those of `npm run test:rest`, whose names begin with `more-`: other engines, several processes,
-// faults of disks and networks, long simulations, the package as its users install it. The library build is configured in
-// vite.config.ts.
+// The projects of `npm test`, which need no root and no server, and those of `npm run test:rest`, whose names begin with `more-`:
+// PostgreSQL and several nodes, the built command, other browsers, most of the model, the package as its users install it. The library
+// build is configured in vite.config.ts.
 
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
 /** On the source of the production build. */
 const production = ['test/session/production-errors.test.ts'];
-/** A real PostgreSQL, PGlite, and the built command: see test/database/engines.ts and test/support/command.ts. */
+const pglite = ['test/database/{contract-pglite,engine-errors,location}.test.ts'];
+/** PostgreSQL, PGlite and the built command: see test/database/engines.ts and test/support/command.ts. */
 const database = [
-  'test/database/{contract,engine-errors}.test.ts',
-  'test/mapping/{contract,pages}.test.ts',
-  'test/operator-nodes/on-postgres.test.ts',
-  'test/cli/{help,main,map}.test.ts',
-];
-const moreDatabase = [
   'test/database/**/*.test.ts',
   'test/mapping/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
-  'test/cli/{keys,log-reader,map-process,participants}.test.ts',
+  'test/cli/{help,keys,log-reader,main,map,map-process,participants}.test.ts',
   'test/operator/{buckets,load}.test.ts',
   'test/docs/{deploy,postgresql,proxy}.test.ts',
 ];
@@ -28,17 +23,15 @@ const model = ['test/model/**/*.test.ts'];
 /** The main journeys in Chromium. */
 const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
 const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts', 'test/worlds/**/*.test.ts'];
+/** The package, and what takes other compilers, packages or programs. */
 const built = [
-  'test/package.test.ts',
-  'test/file-names.test.ts',
-  'test/consumers.test.ts',
-  'test/examples.test.ts',
+  'test/{bundles,consumers,examples,file-names,package}.test.ts',
+  'test/bench/report.test.ts',
+  'test/docs/{alerts,site,start,types}.test.ts',
   'test/hosts/*.test.ts',
   'test/testing/runners.test.ts',
-  'test/docs/{site,start}.test.ts',
 ];
 
-// Threads start faster than processes, which the tests of databases and browsers use.
 const project = (
   name: string,
   include: string[],
@@ -54,12 +47,9 @@ const project = (
     ...more,
   },
 });
-const onDatabases = {
-  globalSetup: ['test/support/dist.ts', 'test/database/engines.ts'],
-  // Jobs of 30,000 rows, in real time.
-  testTimeout: 240_000,
-  hookTimeout: 240_000,
-};
+/** Files share the modules of their thread. In CI, they and their tests run in any order; the output names the seed. */
+const inThreads = { pool: 'threads', isolate: false, sequence: { shuffle: !!process.env['CI'] } } as const;
+const onPages = { environment: 'happy-dom', setupFiles: 'test/support/own-globals.ts' } as const;
 const inBrowsers = {
   // After all other tests, and no more at once than there are cores: a page on a busy machine gives its store up after 1.5 s.
   sequence: { groupOrder: 1 },
@@ -81,38 +71,28 @@ export default defineConfig({
     },
     projects: [
       project('node', ['test/**/*.test.ts'], {
-        pool: 'threads',
-        isolate: false,
-        exclude: [
-          '**/node_modules/**',
-          ...page,
-          ...database,
-          ...moreDatabase,
-          ...model,
-          ...built,
-          ...browser,
-          'test/worlds/**',
-        ],
+        ...inThreads,
+        exclude: ['**/node_modules/**', ...page, ...database, ...model, ...built, ...browser],
       }),
       project('page', page, {
-        pool: 'threads',
-        environment: 'happy-dom',
+        ...inThreads,
+        ...onPages,
         exclude: production,
         // The files of hosts/ import the package by its name.
         alias: { 'tessera-id/token': `${import.meta.dirname}/src/token/index.ts` },
-        setupFiles: 'test/support/own-globals.ts',
-        isolate: false,
       }),
-      project('production', production, {
-        pool: 'threads',
-        environment: 'happy-dom',
-        setupFiles: 'test/support/own-globals.ts',
-      }),
-      project('model', simulated, { pool: 'threads', env: { MODEL_SHARE: '0.05' } }),
-      project('database', database, onDatabases),
+      project('production', production, { ...inThreads, ...onPages }),
+      project('model', simulated, { ...inThreads, env: { MODEL_SHARE: '0.05' } }),
+      project('pglite', pglite, { globalSetup: 'test/database/pglite-folder.ts' }),
       project('chromium', chromium, inBrowsers),
       project('more-model', model, { env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
-      project('more-database', moreDatabase, { ...onDatabases, exclude: database }),
+      project('more-database', database, {
+        exclude: pglite,
+        globalSetup: ['test/support/dist.ts', 'test/database/engines.ts'],
+        // Jobs of 30,000 rows, in real time.
+        testTimeout: 240_000,
+        hookTimeout: 240_000,
+      }),
       project('more-built', built, { globalSetup: ['test/support/built.ts', 'test/support/pack.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
     ],
