@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 // @ts-expect-error The package declares no types for this file: what it imports on a server is another build.
 import * as client from 'solid-js/dist/solid.js';
 import { transformWithOxc } from 'vite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Session } from '../../src/session/index.ts';
 import { MINUTE, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
@@ -22,7 +22,10 @@ const createToken = new Function('solid', `const { ${Object.keys(solid)} } = sol
 test('a signal has each token until its owner is disposed of; without a session it has none', async () => {
   useFakeClock();
   const fixture = createOperatorFixture();
-  onTestFinished(() => fixture.close());
+  onTestFinished(() => {
+    fixture.close();
+    vi.useRealTimers();
+  });
   const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
   await fixture.settle();
   const mount = (given?: Session) => solid.createRoot((dispose) => ({ token: createToken(given), dispose }));

@@ -1,6 +1,6 @@
 /** Which identity counts: one table over page, server's cookie, copy, former SDK, mark and record. */
 
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Found } from '../../../src/page/uid2/places.ts';
 import {
   type Candidate,
@@ -62,6 +62,7 @@ const n = (token: string) => token.slice('advertising-'.length);
 const COOKIE = true;
 
 beforeEach(useFakeClock);
+afterEach(() => void vi.useRealTimers());
 
 describe('before the record has been read', () => {
   test.each<[sentence: string, found: Given[], isCookieMode: boolean, result: string]>([
