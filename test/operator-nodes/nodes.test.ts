@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_AGE_MS } from '../../src/operator/state/opt-out-memory.ts';
-import { emptyFolder, freshLocation } from '../database/locations.ts';
+import { freshLocation } from '../database/locations.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
 
@@ -168,7 +168,7 @@ describe('a start fails', () => {
     'if the %s is in use, stores nothing, and releases the folder',
     async (option) => {
       const { port } = new URL((await startNode([])).url);
-      const folder = await emptyFolder();
+      const folder = await freshLocation('pglite');
       const { code, out, err } = await failNode(['--database', folder, option, port], {});
       expect([code, out]).toEqual([1, []]);
       expect(err).toContain(`could not listen on 127.0.0.1:${port} (EADDRINUSE)`);
