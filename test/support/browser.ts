@@ -31,6 +31,16 @@ export interface Site {
 
 const TYPES: Record<string, string> = { js: 'text/javascript', html: 'text/html' };
 
+/** A file of `dist/`, as a site serves it; 404 if there is none. */
+export const fileOf = async (name: string): Promise<Response> => {
+  const type = TYPES[name.split('.').at(-1)!];
+  const body = type && (await readFile(new URL(`../../dist/${name}`, import.meta.url)).catch(() => null));
+  return body ? typed(body, type) : new Response(null, { status: 404 });
+};
+
+const typed = (body: BodyInit, type: string) =>
+  new Response(body, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } });
+
 /** Serve pages and handlers by path, and the files of `dist/` at the root, until the test ends. */
 export const serveSite = async (routes: Record<string, Route>, onEnd: OnEnd = onTestFinished): Promise<Site> => {
   const requests: string[] = [];
@@ -39,12 +49,7 @@ export const serveSite = async (routes: Record<string, Route>, onEnd: OnEnd = on
     requests.push(`${request.method} ${pathname}`);
     const route = routes[pathname];
     if (typeof route === 'function') return route(request);
-    const type = TYPES[route ? 'html' : pathname.split('.').at(-1)!];
-    const body =
-      route ?? (type && (await readFile(new URL(`../../dist${pathname}`, import.meta.url)).catch(() => null)));
-    return body
-      ? new Response(body, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } })
-      : new Response(null, { status: 404 });
+    return route ? typed(route, TYPES['html']!) : fileOf(pathname.slice(1));
   };
   const server = createAdaptorServer({ fetch: answer });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

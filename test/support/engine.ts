@@ -1,5 +1,5 @@
 /**
- * The interface of a real engine for `test/engines`: tabs that share one profile, each in its own visible window.
+ * The interface of a real engine: tabs that share one profile, each in its own visible window.
  *
  * Expressions are text, so that all drivers evaluate the same code; their results are transferred as JSON.
  */

@@ -1,10 +1,5 @@
 /** The worlds of `npm test`: the script tag in Chromium's headless shell. */
 
-import { shell, testWorlds } from './tests.ts';
+import { testWorlds } from './tests.ts';
 
-testWorlds(
-  'tag',
-  () => shell,
-  'shell',
-  ({ often }) => often,
-);
+testWorlds('npm test', 'tag');

@@ -2,6 +2,8 @@
 
 import { expect } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { fileOf } from '../support/browser.ts';
+import { call } from './page.ts';
 import { inTabs, type World } from './world.ts';
 
 /** Names of globals that the files of the package read or create. */
@@ -19,43 +21,61 @@ const PREBID = packageJson.exports['./prebid'].default.replace('./dist', '');
 const ownScripts = (baseUrl: string) =>
   `default-src 'none'; img-src data:; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
 
+/** Whether the server of the second file fails. */
+const noble = { isAway: false };
+
 const SOURCE = `fetch('/tessera.js').then((response) => response.text())`;
 
 /** Kind 5: what the script needs from its tag is read once, while it runs; names are those that lists leave alone. */
 export const moved: World[] = [
   {
     name: '<base> of another site in user content after the tag',
-    often: true,
+    in: ['tag'],
     body: '<base href="http://127.0.0.1:1/">',
     builds: ['tag'],
   },
   {
     name: 'elements with the names of the globals',
-    often: true,
+    in: ['tag', 'drop-in'],
     head: GLOBALS.map((id) => `<form id="${id}">${INPUTS}</form><a id="${id}"></a>`).join(''),
   },
   {
     name: 'frames of another origin with the names of the globals',
+    in: ['drop-in'],
     head: GLOBALS.map((name) => `<iframe hidden name="${name}" src="data:text/html,"></iframe>`).join(''),
   },
   {
     name: 'elements with the names of the members of document',
+    in: ['tag'],
     head: '<div id="elements"></div>',
     early: `const members = [Document, Node, EventTarget].flatMap(({ prototype }) => Object.getOwnPropertyNames(prototype));
-      document.getElementById('elements').innerHTML = members.map((name) => '<img name="' + name + '">').join('');`,
+      document.getElementById('elements').innerHTML = members.map((name) => '<img data-base-url="https://other.example" name="' + name + '">').join('');`,
   },
   {
     name: 'a policy that allows scripts by nonce only, and no text as script',
+    in: ['tag', 'drop-in'],
     policy: (baseUrl) =>
       `default-src 'none'; img-src data:; script-src 'nonce-n'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`,
     builds: ['tag', 'drop-in'],
   },
   {
-    name: 'plain http, and a policy that allows its own scripts only: no Web Crypto, no Web Locks',
-    often: true,
+    name: 'plain http, own scripts only, and a server that fails once: no Web Crypto, no Web Locks, a second file',
+    in: ['npm test', 'firefox', 'webkit'],
     isPlain: true,
     policy: ownScripts,
-    before: { close: async ({ site }) => expect(site.requests).toContain('GET /tessera-noble.js') },
+    // A browser remembers a module that could not be loaded.
+    before: {
+      due: async ({ tabs: [one] }) => {
+        noble.isAway = true;
+        expect(await call(one, 'refresh()')).toBe('decrypt_failed');
+        noble.isAway = false;
+        expect(await call(one, 'refresh()')).toBe('resolved');
+      },
+    },
+    routes: {
+      '/tessera-noble.js': () => (noble.isAway ? new Response(null, { status: 503 }) : fileOf('tessera-noble.js')),
+    },
+    errors: ['decrypt_failed'],
     builds: ['tag'],
   },
   {
@@ -68,6 +88,7 @@ export const moved: World[] = [
   },
   {
     name: 'the tag is inserted by another script',
+    in: ['tag'],
     tag: (_, baseUrl) => `<script>const tag = document.createElement('script');
       Object.assign(tag.dataset, { baseUrl: '${baseUrl}', provide: '/token' });
       tag.src = '/tessera.js'; document.head.append(tag);</script>`,
@@ -82,17 +103,20 @@ export const moved: World[] = [
   },
   {
     name: 'a dataset that answers only to names, as of a script in a worker',
+    in: ['tag'],
     early: `Object.defineProperty(HTMLElement.prototype, 'dataset', { get() { return new Proxy({}, { get: (_, name) =>
       this.getAttribute('data-' + String(name).replace(/[A-Z]/g, (letter) => '-' + letter.toLowerCase())) ?? undefined }); } });`,
     builds: ['tag'],
   },
   {
     name: 'the tag is there three times, once with the full file',
+    in: ['tag'],
     tag: (tag) => tag + tag + tag.replace('tessera.js', 'tessera.full.js'),
     builds: ['tag'],
   },
   {
     name: 'a service worker that handles every request',
+    in: ['tag'],
     early: `navigator.serviceWorker.register('/worker.js');`,
     routes: {
       '/worker.js': () =>
@@ -105,11 +129,13 @@ export const moved: World[] = [
   },
   {
     name: 'document.open() after the tag removes every listener',
+    in: ['tag'],
     late: `addEventListener('load', () => setTimeout(() => { document.open(); document.write('<p>new'); document.close(); }));`,
     before: { close: inTabs(`addEventListener('error', ({ message }) => seen.problems.push(message));`) },
   },
   {
     name: 'a content blocker that blocks the names on public lists',
+    in: ['module'],
     tag: (script) =>
       script
         .replace('import', `import { connectPrebid } from '${PREBID}'; import`)
@@ -149,6 +175,7 @@ const store =
 export const hostile: World[] = [
   {
     name: 'the first answer to a refresh never ends',
+    in: ['tag'],
     service: async (go, nth) => (nth === 1 ? endless() : go()),
     moreRefreshes: 1,
     errors: ['http_status'],
@@ -170,5 +197,5 @@ export const hostile: World[] = [
     '{}',
     `{ v: 2, set: 'x' }`,
     `{ ...{}, v: 2, generation: NaN, baseUrl: [], set: {}, lease: 1, retry: { attempts: -1, waitUntil: Infinity } }`,
-  ].map((value): World => ({ name: `the record is ${value}`, before: { 'sign-in': store(value) } })),
+  ].map((value): World => ({ name: `the record is ${value}`, in: ['tag'], before: { 'sign-in': store(value) } })),
 ];

@@ -6,7 +6,7 @@ import { inTabs, type World } from './world.ts';
 export const builtins: World[] = [
   {
     name: 'Array.prototype.reduce of Prototype 1.6',
-    often: true,
+    in: ['tag'],
     early: 'Array.prototype.reduce = function () { return this.length > 1 ? this : this[0]; };',
   },
   {
@@ -16,11 +16,13 @@ export const builtins: World[] = [
   },
   {
     name: 'Function.prototype.bind that ignores arguments, and Array.from of MooTools',
+    in: ['tag'],
     early: `Function.prototype.bind = function (on) { const self = this; return function () { return self.apply(on, arguments); }; };
       Array.from = (item) => (item == null ? [] : Array.isArray(item) ? item : [item]);`,
   },
   {
     name: 'a global named Document',
+    in: ['tag'],
     early: 'window.Document = function Document() {};',
     builds: ['tag'],
   },
@@ -36,18 +38,19 @@ export const builtins: World[] = [
   },
   {
     name: 'a Promise that calls back in tasks',
-    often: true,
+    in: ['tag'],
     early: `const Native = Promise;
       const later = (call) => call && ((value) => new Native((resolve) => setTimeout(resolve)).then(() => call(value)));
       window.Promise = class extends Native { then(done, failed) { return super.then(later(done), later(failed)); } };`,
   },
   {
     name: 'a Promise without finally, as of old polyfills',
+    in: ['tag'],
     early: 'window.Promise = class extends Promise {}; Promise.prototype.finally = undefined;',
   },
   {
     name: 'fetch by XMLHttpRequest, as in polyfills: no streams, no signal',
-    often: true,
+    in: ['tag', 'module', 'drop-in'],
     early: `window.fetch = (url, { method = 'GET', body = null } = {}) => new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open(method, url);
@@ -64,7 +67,7 @@ export const builtins: World[] = [
   { name: 'performance.now of a polyfill', early: 'const { now } = Date; performance.now = () => now() - 1e12;' },
   {
     name: 'frozen builtins',
-    often: true,
+    in: ['npm test', 'drop-in'],
     early: `for (const name of Object.getOwnPropertyNames(window)) {
       const builtin = /^[A-Z]/.test(name) && window[name];
       if (typeof builtin !== 'function') continue;
@@ -74,6 +77,7 @@ export const builtins: World[] = [
   },
   {
     name: 'enumerable members of the prototypes of builtins',
+    in: ['tag'],
     early: `for (const builtin of [Object, Array, Function, String, Promise]) builtin.prototype.extra = () => 'extra';`,
   },
 ];
@@ -97,40 +101,40 @@ const wrapped = (name: string, code: string): World => ({
 
 /** Kind 4: what protects a page from others does not break it, and the reverse. */
 export const others: World[] = [
-  ...[
-    wrapped('calls methods of the options', `if (how?.hasOwnProperty('method')) window.n++; return fetch(what, how);`),
-    wrapped('logs the options', `(window.lines ??= []).push('fetch ' + what + ' ' + how); return fetch(what, how);`),
-  ].map((world) => ({
-    ...world,
-  })),
+  {
+    ...wrapped(
+      'calls methods of the options',
+      `if (how?.hasOwnProperty('method')) window.n++; return fetch(what, how);`,
+    ),
+    in: ['tag'],
+  },
+  wrapped('logs the options', `(window.lines ??= []).push('fetch ' + what + ' ' + how); return fetch(what, how);`),
   wrapped('makes a Request of a copy', 'return fetch(new Request(what, { ...how }));'),
   wrapped(
     'reads the answer first',
     'return fetch(what, how).then((answer) => answer.clone().text().then(() => answer));',
   ),
-  { ...polluted(['optedOut'], "'1'"), builds: ['tag', 'module'] },
-  {
-    ...polluted(['error'], "'1'"),
-    builds: ['tag', 'module'],
-  },
+  { ...polluted(['optedOut'], "'1'"), in: ['tag'], builds: ['tag', 'module'] },
+  { ...polluted(['error'], "'1'"), in: ['tag'], builds: ['tag', 'module'] },
   { ...polluted(['session'], "'1'"), builds: ['tag'] },
-  {
-    ...polluted(['refusals'], "'1'"),
-  },
-  polluted(MEMBERS, "'1'", '(any other name)'),
+  polluted(['refusals'], "'1'"),
+  { ...polluted(MEMBERS, "'1'", '(any other name)'), in: ['tag', 'drop-in'] },
   polluted(MEMBERS, '{}', '(any other name)'),
   {
     name: 'a state library that freezes the session',
+    in: ['tag'],
     late: 'tessera.push(({ session }) => Object.freeze(session));',
     builds: ['tag'],
   },
   {
     name: 'a state library that hides the session behind a proxy',
+    in: ['tag'],
     late: `tessera.push(({ session }) => { seen.session = new Proxy(session, { get: (target, name) => target[name] }); });`,
     builds: ['tag'],
   },
   {
     name: 'listeners and calls of the page that throw',
+    in: ['tag'],
     thrown: 'Uncaught Error: of a listener',
     late: `for (const name of ['token', 'expired', 'optout', 'needsTokens', 'error'])
       tessera.push(({ session }) => void session.on(name, () => { throw new Error('of a listener'); }));`,
@@ -138,6 +142,7 @@ export const others: World[] = [
   },
   {
     name: 'an error monitor that wraps every listener and timer',
+    in: ['tag'],
     early: `const wrap = (call) => typeof call !== 'function' ? call : (call.wrapped ??= function () { return call.apply(this, arguments); });
       const { addEventListener, removeEventListener } = EventTarget.prototype;
       EventTarget.prototype.addEventListener = function (type, call, how) { return addEventListener.call(this, type, wrap(call), how); };

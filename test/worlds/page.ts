@@ -1,8 +1,8 @@
 /** What the story reads and calls on the pages of a world, and what holds at every step. */
 
 import { expect } from 'vitest';
-import { eventually } from '../engines/fixtures.ts';
 import type { Tab } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
 import type { SeenEvent, SeenRead } from './recorder.ts';
 import type { Build, WorldSite } from './site.ts';
 import type { World } from './world.ts';
@@ -16,6 +16,8 @@ export interface Story {
   readonly tabs: readonly [Tab, Tab];
   /** The process of the browser, if it belongs to these tests alone. */
   readonly pid?: number | undefined;
+  /** End the story, because this browser cannot be in this world. */
+  readonly skip: (why: string) => void;
   /** Codes of errors that the page may be told of in the current step. */
   errors: readonly string[];
 }
@@ -71,7 +73,7 @@ export const observe = async (story: Story, tab: Tab) => {
 /** Load the page in a tab: only tokens of the user who is signed in at the server may be read there. */
 export const visit = async (story: Story, tab: Tab) => {
   await observe(story, tab);
-  await tab.goto(`${story.site.origin}/?${story.site.user}`);
+  await tab.goto(`${story.site.page}?${story.site.user}`);
   await eventually('there is a session', () => tab.evaluate<boolean>('!!seen.session'), Boolean);
   await tab.evaluate('seen.session.ready');
 };
@@ -79,7 +81,7 @@ export const visit = async (story: Story, tab: Tab) => {
 /** Leave the page as by a link, after a `last` call, and wait for the next one. */
 export const leave = async (story: Story, tab: Tab, last = '') => {
   await observe(story, tab);
-  await tab.evaluate(`void (window.isLeft = true, setTimeout(() => { ${last}; location.href = location.origin; }))`);
+  await tab.evaluate(`void (window.isLeft = true, setTimeout(() => { ${last}; location.href = location.pathname; }))`);
   const isThere = '!window.isLeft && !!window.seen?.session';
   await eventually('the next page', () => tab.evaluate<boolean>(isThere).catch(() => false), Boolean);
   await tab.evaluate('seen.session.ready');

@@ -46,8 +46,8 @@ export interface Seen {
 
 /** Inserted as text, so it must not use anything from outside. */
 const inPage = () => {
-  const { clearTimeout, setInterval, setTimeout, indexedDB, navigator } = window;
-  const native = { Date, Error, Promise, Set, String };
+  const { clearTimeout, setInterval, setTimeout, indexedDB, navigator } = self;
+  const native = { Date, Error, Promise, Set, String, origin: self.origin };
   const last = <T>(list: T[]): T | undefined => list[list.length - 1];
   const { hasOwn } = Object;
   const own = (of: object, name: string) => (hasOwn(of, name) ? (of as Record<string, string>)[name] : undefined);
@@ -95,6 +95,8 @@ const inPage = () => {
       }
     },
     leftovers: async () => {
+      // An opaque origin has neither locks nor databases.
+      if (native.origin === 'null') return [...ours];
       const { held = [], pending = [] } = (await navigator.locks?.query()) ?? {};
       const locks = [...held, ...pending].map(({ name }) => `a lock named ${name}`);
       const deleted = new native.Promise<string[]>((resolve) => {
@@ -107,11 +109,16 @@ const inPage = () => {
   };
   const user = location.search.slice(1);
   if (user) seen.onlyOf(user);
-  Object.assign(window, { seen });
+  Object.assign(self, { seen });
   addEventListener('error', ({ message }) => void (seen.problems[seen.problems.length] = native.String(message)));
   addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => {
     seen.problems[seen.problems.length] = `refused by ${effectiveDirective}: ${blockedURI}`;
   });
+  const { error } = console;
+  console.error = (...what) => {
+    seen.problems[seen.problems.length] = `console: ${what}`;
+    error(...what);
+  };
   addEventListener('unhandledrejection', ({ reason }) => {
     seen.problems[seen.problems.length] = `unhandled: ${reason}`;
   });
@@ -121,7 +128,7 @@ const inPage = () => {
   const { addEventListener: add, removeEventListener: remove } = EventTarget.prototype;
   // Listeners of other targets, for example of a signal, go with them.
   const nameOf = (target: unknown, type: string) =>
-    ([undefined, window, document] as unknown[]).includes(target) ? `a listener for ${type}` : '';
+    ([undefined, self, self.document] as unknown[]).includes(target) ? `a listener for ${type}` : '';
   EventTarget.prototype.addEventListener = function (...[type, ...rest]: Parameters<typeof add>) {
     if (nameOf(this, type) && isOurs()) ours.add(nameOf(this, type));
     return add.call(this, type, ...rest);
@@ -130,12 +137,12 @@ const inPage = () => {
     if (isOurs()) ours.delete(nameOf(this, type));
     return remove.call(this, type, ...rest);
   };
-  Object.assign(window, {
+  Object.assign(self, {
     setTimeout: (work: () => unknown, ms: number, ...more: []) => {
       const isOurOwn = isOurs();
       const id = setTimeout(() => {
         ours.delete(`timer ${id}`);
-        work.apply(window, more);
+        work.apply(self, more);
       }, ms);
       if (isOurOwn) ours.add(`timer ${id}`);
       return id;
@@ -145,7 +152,7 @@ const inPage = () => {
       return clearTimeout(id);
     },
   });
-  (window.tessera = window.tessera || []).push(({ session }) => session && seen.start(session));
+  (self.tessera = self.tessera || []).push(({ session }) => session && seen.start(session));
 };
 
 export const RECORDER = `(${inPage})();`;

@@ -1,8 +1,12 @@
 /** The publisher and the operator of one world: its pages, its users, and the sets that it hands out. */
 
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { root } from '../../build/dist.ts';
 import { answerOf } from '../../src/server/index.ts';
 import { type Publisher, startOperator } from '../browser/publisher.ts';
 import { type OnEnd, type Route, type Site, serveSite } from '../support/browser.ts';
@@ -13,24 +17,24 @@ import type { World } from './world.ts';
 export type Build = 'tag' | 'module' | 'drop-in';
 
 /** The page's own call of its server. It does not use `fetch`, which is not the subject here. */
-const PROVIDE = `() => new Promise((resolve, reject) => {
+const provideFrom = (tokenAt: string) => `() => new Promise((resolve, reject) => {
   const request = new XMLHttpRequest();
-  request.open('POST', location.origin + '/token');
+  request.open('POST', '${tokenAt}');
   request.onerror = reject;
   request.onload = () => resolve(request.status === 200 ? JSON.parse(request.responseText) : null);
   request.send();
 })`;
 
-/** The page's own code for a build, and the tag if there is one. */
-const loaders: Record<Build, (baseUrl: string) => string> = {
-  tag: (baseUrl) => `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
-  module: (baseUrl) => `<script type="module">
+/** The page's own code for a build, and the tag if there is one. `tokenAt`: the route of its server that hands out sets. */
+const loaders: Record<Build, (baseUrl: string, tokenAt: string) => string> = {
+  tag: (baseUrl, tokenAt) => `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="${tokenAt}"></script>`,
+  module: (baseUrl, tokenAt) => `<script type="module">
     import { createSession } from '/session.js';
-    seen.start(createSession({ baseUrl: '${baseUrl}', provide: ${PROVIDE} }));
+    seen.start(createSession({ baseUrl: '${baseUrl}', provide: ${provideFrom(tokenAt)} }));
   </script>`,
   // The drop-in behind the methods of a session, as far as it has them.
-  'drop-in': (baseUrl) => `<script src="/tessera-uid2.js"></script><script>{
-    const provide = ${PROVIDE};
+  'drop-in': (baseUrl, tokenAt) => `<script src="/tessera-uid2.js"></script><script>{
+    const provide = ${provideFrom(tokenAt)};
     const session = {
       get advertisingToken() { return __uid2.getAdvertisingToken(); },
       getToken: () => __uid2.getAdvertisingTokenAsync(),
@@ -58,6 +62,8 @@ const loaders: Record<Build, (baseUrl: string) => string> = {
 
 /** What the pages of a world share with the story. */
 export interface WorldSite extends Site, Pick<Publisher, 'client' | 'asked'> {
+  /** The address of its page. */
+  readonly page: string;
   /** Who is signed in at the publisher's server. */
   user: string;
   /** The page comes after 700 ms, so the page before stays for a while. */
@@ -76,7 +82,7 @@ const SCRIPT = { 'content-type': 'text/javascript' };
 
 /** The module build, as a publisher's bundler makes it. */
 const bundle = async () => {
-  const entryPoints = [fileURLToPath(new URL('../../dist/session/index.js', import.meta.url))];
+  const entryPoints = [`${root}dist/session/index.js`];
   const { outputFiles } = await build({ entryPoints, bundle: true, format: 'esm', write: false });
   return outputFiles[0]!.text;
 };
@@ -84,6 +90,16 @@ let bundled: Promise<string> | undefined;
 
 const USERS = ['ann', 'ben', 'cat', 'dan', 'eve'];
 const emailOf = (user: string) => ({ email: `${user}@example.com` });
+
+/** Write a page and its scripts into a folder of its own; returns its `file:` address. */
+const writePage = async (html: string, recorder: string, onEnd: OnEnd): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'tessera-page-'));
+  onEnd(() => rm(folder, { recursive: true }));
+  for (const name of ['tessera.js', 'tessera-uid2.js']) await copyFile(`${root}dist/${name}`, join(folder, name));
+  await writeFile(join(folder, 'recorder.js'), recorder);
+  await writeFile(join(folder, 'page.html'), html.replaceAll('src="/', 'src="'));
+  return pathToFileURL(join(folder, 'page.html')).href;
+};
 
 export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promise<WorldSite> => {
   // No set of the operator itself is due within a story.
@@ -101,27 +117,33 @@ export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promi
   const { early = '', late = '', head = '', body = '', tag = (given: string) => given, policy, routes } = world;
   const type = kind === 'module' ? ' type="module"' : '';
   const script = (code: string, how = '') => (code ? `<script${how}>{ ${code} }</script>` : '');
-  const page = `<!doctype html><meta charset="utf-8"><title>page</title><link rel="icon" href="data:,">
-<script src="/recorder.js"></script>${head}${script(early)}${tag(loaders[kind](baseUrl), baseUrl)}${script(late, type)}${body}`;
+  const pageWith = (tokenAt: string) =>
+    `<!doctype html><meta charset="utf-8"><title>page</title><link rel="icon" href="data:,">
+<script src="/recorder.js"></script>${head}${script(early)}${tag(loaders[kind](baseUrl, tokenAt), baseUrl)}${script(late, type)}${body}`;
+  const recorder = `${RECORDER} seen.database = '${DATABASES[kind]}';`;
   const headers: Record<string, string> = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' };
   if (policy) headers['content-security-policy'] = policy(baseUrl);
   const pages: Record<string, Route> = {
     '/': async () => {
       if (served.isSlow) await sleep(700);
-      return new Response(page.replaceAll('<script', '<script nonce="n"'), { headers });
+      return new Response(pageWith('/token').replaceAll('<script', '<script nonce="n"'), { headers });
     },
-    '/recorder.js': () => new Response(`${RECORDER} seen.database = '${DATABASES[kind]}';`, { headers: SCRIPT }),
+    '/recorder.js': () => new Response(recorder, { headers: SCRIPT }),
     '/session.js': async () => new Response(await (bundled ??= bundle()), { headers: SCRIPT }),
     '/token': async () => {
-      if (served.user === 'nobody') return new Response(null, { status: 204 });
-      return new Response(await issue(served.user), { headers: { 'content-type': 'application/json' } });
+      // For pages whose origin is opaque.
+      const headers = { 'access-control-allow-origin': '*', 'content-type': 'application/json' };
+      if (served.user === 'nobody') return new Response(null, { status: 204, headers });
+      return new Response(await issue(served.user), { headers });
     },
     ...routes,
   };
   const site = await serveSite(pages, onEnd);
+  const origin = world.isPlain ? site.plainOrigin : site.origin;
   const served: WorldSite = {
     ...site,
-    origin: world.isPlain ? site.plainOrigin : site.origin,
+    origin,
+    page: world.isFile ? await writePage(pageWith(`${origin}/token`), recorder, onEnd) : `${origin}/`,
     client,
     asked,
     user: 'nobody',

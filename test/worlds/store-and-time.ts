@@ -31,19 +31,21 @@ const stored = ['storage_failed'];
 export const symptoms: World[] = [
   {
     name: 'IndexedDB fails on a page from the sign-in on, and not on the next page',
+    in: ['tag'],
     before: { 'sign-in': inTabs(LOSE_DATABASE, 1) },
     instead: { 'sign-in': rejectOrErase('signIn()', 'ben') },
     errors: stored,
   },
   {
     name: 'IndexedDB fails on a page from the logout on, and not on the next page',
-    often: true,
+    in: ['npm test'],
     before: { logout: inTabs(LOSE_DATABASE, 1) },
     instead: { logout: rejectOrErase('clear()', 'nobody') },
     errors: stored,
   },
   {
     name: 'IndexedDB never answers from the logout on, on this page',
+    in: ['tag'],
     before: { logout: inTabs(SILENCE, 1) },
     instead: { logout: rejectOrErase('clear()', 'nobody') },
     errors: stored,
@@ -57,7 +59,7 @@ export const symptoms: World[] = [
   { name: 'the disk is full from the start', early: FILL_DISK, promises: 'memory only', errors: stored },
   {
     name: 'IndexedDB may not be touched',
-    often: true,
+    in: ['tag'],
     early: `Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('no', 'SecurityError'); } });`,
     promises: 'memory only',
     errors: stored,
@@ -75,7 +77,7 @@ export const symptoms: World[] = [
   },
   {
     name: 'the browser drops the connection between two steps, as Safari does',
-    often: true,
+    in: ['tag', 'webkit'],
     early: KEEP_CONNECTION,
     before: everyStep(inTabs('database.close();')),
   },
@@ -85,10 +87,12 @@ export const symptoms: World[] = [
   },
   {
     name: 'another script upgrades the database',
+    in: ['tag'],
     before: { due: inTabs(`indexedDB.open(seen.database, 2).onsuccess = ({ target }) => target.result.close();`, 1) },
   },
   {
     name: 'another script deletes the database before the user changes',
+    in: ['tag', 'firefox'],
     before: {
       'sign-in': ({ tabs: [one] }) =>
         one.evaluate(
@@ -98,7 +102,7 @@ export const symptoms: World[] = [
   },
   {
     name: 'a navigation ends the requests of a page long before pagehide, as in Firefox and Safari',
-    often: true,
+    in: ['tag'],
     early: `const { fetch } = window;
       const left = new Promise((_, reject) => navigation.addEventListener('navigate', () => reject(new TypeError())));
       left.catch(() => {});
@@ -108,12 +112,13 @@ export const symptoms: World[] = [
   },
   {
     name: 'a navigation whose page comes after 700 ms: Firefox and WebKit end requests before that',
+    in: ['firefox', 'webkit'],
     before: { leave: nextPageIsSlow },
     engines: ['chromium', 'firefox', 'webkit'],
   },
   {
     name: 'messages between tabs are lost',
-    often: true,
+    in: ['tag'],
     early: 'BroadcastChannel.prototype.postMessage = () => {};',
     promises: 'a tab learns of others when it wakes up',
   },
@@ -124,6 +129,7 @@ export const symptoms: World[] = [
   },
   {
     name: 'a request for a Web Lock is never answered',
+    in: ['tag'],
     early: 'LockManager.prototype.request = () => new Promise(() => {});',
   },
   {
@@ -182,25 +188,29 @@ export const lostTime: World[] = [
   { name: 'a page that is busy for 300 ms after the tag', ...busyAfterTag(300) },
   {
     name: 'a page that is busy for 800 ms after the tag',
-    often: true,
+    in: ['npm test'],
     ...busyAfterTag(800),
   },
   {
     name: 'a page that is busy for 2.5 s after the tag',
-    often: true,
+    in: ['tag'],
     ...busyAfterTag(2_500),
   },
   {
     name: 'a page that is busy for 4 s after the tag',
     ...busyAfterTag(4_000),
   },
-  ...(['sign-in', 'logout'] as const).map((step) => ({
-    name: `a page that is busy for 2.5 s in a write: ${step}`,
-    early: BUSY_IN_WRITE,
-    before: { [step]: inTabs('window.busyMs = 2500;') },
-  })),
+  ...(['sign-in', 'logout'] as const).map(
+    (step): World => ({
+      name: `a page that is busy for 2.5 s in a write: ${step}`,
+      in: ['tag'],
+      early: BUSY_IN_WRITE,
+      before: { [step]: inTabs('window.busyMs = 2500;') },
+    }),
+  ),
   {
     name: 'timers are throttled to one a second',
+    in: ['tag'],
     early: `const { setTimeout } = window;
       window.setTimeout = (work, ms, ...more) => setTimeout(work, Math.ceil((ms + 1) / 1000) * 1000, ...more);`,
   },
@@ -212,11 +222,12 @@ export const lostTime: World[] = [
   },
   {
     name: 'the whole browser is stopped in writes, as on a computer that sleeps',
+    in: ['chromium', 'firefox', 'webkit'],
     before: { due: stopInWrites },
     engines: ['chromium', 'firefox', 'webkit'],
     isAlone: true,
   },
-  { name: 'the clock of another tab is 90 minutes ahead', ...clockAhead(5_400_000) },
-  { name: 'the clock of another tab is a day ahead', ...clockAhead(86_400_000) },
-  { name: 'the clock of another tab is a day behind', ...clockAhead(-86_400_000) },
+  { name: 'the clock of another tab is 90 minutes ahead', in: ['tag'], ...clockAhead(5_400_000) },
+  { name: 'the clock of another tab is a day ahead', in: ['tag'], ...clockAhead(86_400_000) },
+  { name: 'the clock of another tab is a day behind', in: ['tag'], ...clockAhead(-86_400_000) },
 ];

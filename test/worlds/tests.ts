@@ -1,11 +1,13 @@
 /** One test for each world: the story, told with a build in an engine. */
 
+import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, inject, test } from 'vitest';
 import { type OnEnd, openProfile } from '../support/browser.ts';
 import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
 import { type Build, serveWorld } from './site.ts';
 import { tell } from './story.ts';
-import type { World } from './world.ts';
+import { testWorker } from './worker.ts';
+import type { Place, World } from './world.ts';
 import { worlds } from './worlds.ts';
 
 interface Browser {
@@ -41,28 +43,34 @@ export const shell: Browser = {
   },
 };
 
-/** Define the tests of the worlds that are included, of those that build and engine have. */
+/** Whether a world runs at a place. */
+const runsAt = ({ in: places = [] }: World, place: Place): boolean => {
+  if (process.env['WORLDS'] !== 'all' || place === 'npm test') return places.includes(place);
+  return place !== 'tag' || !places.includes('npm test');
+};
+
+/** Define the tests of the worlds that run at a place. */
 export const testWorlds = (
+  place: Place,
   build: Build,
-  browser: () => Browser,
-  name: Browser['name'],
-  includes: (world: World) => unknown,
+  name: Browser['name'] = 'shell',
+  browser: () => Browser = () => shell,
 ): void => {
   describe(build, () => {
     // Those that run alone come last.
     const ordered = [...worlds].sort((one, other) => Number(!!one.isAlone) - Number(!!other.isAlone));
     for (const world of ordered) {
       const { builds = [build], engines = [name], isAlone } = world;
-      if (!includes(world) || !builds.includes(build) || !engines.includes(name)) continue;
+      if (!runsAt(world, place) || !builds.includes(build) || !engines.includes(name)) continue;
       // Whole browsers take several times as long for several worlds at once.
       const how = isAlone || name !== 'shell' ? test : test.concurrent;
       how(
         world.name,
-        async ({ onTestFinished }) => {
+        async ({ onTestFinished, skip }) => {
           const { openTabs, pid } = browser();
           const tabs = await openTabs(onTestFinished);
           const site = await serveWorld(world, build, onTestFinished);
-          await tell({ world, build, site, tabs, pid, engine: name, errors: [] });
+          await tell({ world, build, site, tabs, pid, skip, engine: name, errors: [] });
         },
         240_000,
       );
@@ -71,12 +79,14 @@ export const testWorlds = (
 };
 
 /** Define the tests of a whole engine, which tells the story with the script tag. */
-export const testWorldsIn = (kind: EngineKind, includes: (world: World) => unknown): void => {
+export const testWorldsIn = (kind: EngineKind): void => {
   const missing = inject('missingEngines')[kind.name];
   describe.skipIf(missing && !areAllRequired)(kind.name, () => {
     let engine: Engine;
     beforeAll(async () => {
+      if (missing) throw new Error(`${kind.name} is not on this machine: install ${missing}`);
       engine = await kind.launch();
+      await appendFile(inject('engineLog'), `${kind.name} ${engine.version}\n`);
     });
     afterAll(() => engine?.close());
     // One profile for all: each world has an origin of its own.
@@ -85,6 +95,7 @@ export const testWorldsIn = (kind: EngineKind, includes: (world: World) => unkno
       for (const tab of tabs) onEnd(() => tab.close().catch(() => {}));
       return tabs;
     };
-    testWorlds('tag', () => ({ name: kind.name, pid: engine.pid, openTabs }), kind.name, includes);
+    testWorlds(kind.name, 'tag', kind.name, () => ({ name: kind.name, pid: engine.pid, openTabs }));
+    testWorker(openTabs);
   });
 };

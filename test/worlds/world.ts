@@ -21,6 +21,8 @@ export interface World {
   readonly policy?: (baseUrl: string) => string;
   /** The page is on an insecure origin. */
   readonly isPlain?: boolean;
+  /** The page is a file on a disk. */
+  readonly isFile?: boolean;
   /** More routes of the site. */
   readonly routes?: Record<string, (request: Request) => Response | Promise<Response>>;
   /** How the service answers a refresh, where the story does not say it. `nth` counts from 1. */
@@ -37,15 +39,19 @@ export interface World {
   readonly errors?: readonly string[];
   /** What the page's own code throws. */
   readonly thrown?: string;
-  /** Default: all. */
+  /** The builds and engines in which it can be. Default: all. The shell is one of Chromium's browsers. */
   readonly builds?: readonly Build[];
-  /** Default: all. The shell is one of Chromium's browsers. */
   readonly engines?: readonly (EngineName | 'shell')[];
   /** It affects the whole browser, so it runs while no other world does. */
   readonly isAlone?: boolean;
-  /** It is part of `npm test`. */
-  readonly often?: boolean;
+  /**
+   * Where it runs for each change: in `npm test` (with the script tag in the shell), and in CI with these builds in the shell and with
+   * the script tag in these whole browsers. `npm run worlds` runs every world everywhere.
+   */
+  readonly in?: readonly Place[];
 }
+
+export type Place = 'npm test' | Build | EngineName;
 
 /** Keep the page's only thread busy. `ms`: a number or an expression. */
 export const busy = (ms: number | string) =>

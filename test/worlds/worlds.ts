@@ -4,6 +4,7 @@ import { hostile, moved } from './delivery.ts';
 import { builtins, others } from './page-code.ts';
 import type { Build } from './site.ts';
 import { lostTime, symptoms } from './store-and-time.ts';
+import { ended, placed } from './whole-pages.ts';
 import type { World } from './world.ts';
 
 /** Worlds that have nothing else to say run with these builds. */
@@ -11,9 +12,10 @@ const withBuilds = (builds: readonly Build[], list: readonly World[]): World[] =
   list.map((world) => ({ builds, ...world }));
 
 export const worlds: readonly World[] = [
-  { name: 'an ordinary page', often: true },
+  { name: 'an ordinary page', in: ['npm test', 'module', 'drop-in', 'chromium', 'firefox', 'webkit'] },
   // The drop-in keeps its identity in local storage too.
-  ...withBuilds(['tag', 'module'], [...symptoms, ...lostTime, ...hostile]),
+  ...withBuilds(['tag', 'module'], [...symptoms, ...lostTime, ...hostile, ...ended]),
+  ...placed,
   ...builtins,
   ...others,
   ...moved,

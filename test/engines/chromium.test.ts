@@ -1,4 +1,0 @@
-import { chromium } from '../support/chromium.ts';
-import { testEngine } from './suite.ts';
-
-testEngine(chromium);

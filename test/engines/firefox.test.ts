@@ -1,4 +1,0 @@
-import { firefox } from '../support/firefox.ts';
-import { testEngine } from './suite.ts';
-
-testEngine(firefox);

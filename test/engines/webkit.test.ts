@@ -1,4 +1,0 @@
-import { webkit } from '../support/webkit.ts';
-import { testEngine } from './suite.ts';
-
-testEngine(webkit);

@@ -1,0 +1,4 @@
+import { chromium } from '../support/chromium.ts';
+import { testWorldsIn } from './tests.ts';
+
+testWorldsIn(chromium);
