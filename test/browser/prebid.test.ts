@@ -135,11 +135,7 @@ const PAGES_OWN = { 'page.example': 'own' };
 
 test.each([
   [['stub', 'prebid', 'session', 'adapter']],
-  [['prebid', 'stub', 'session', 'adapter']],
-  [['session', 'stub', 'prebid', 'adapter']],
   [['lateAdapter', 'session', 'stub', 'prebid']],
-  [['session', 'lateAdapter', 'prebid', 'stub']],
-  [['stub', 'session', 'adapter', 'latePrebid']],
   [['session', 'adapter', 'latePrebid', 'stub']],
 ])('%j: each bid request has the token in force, even after a refresh', async (order) => {
   const publisher = await startPublisher(order);

@@ -81,32 +81,3 @@ test('a page gets three refreshes and an opt-out', async () => {
   await expect.poll(generated, { timeout: 20_000 }).toBe(3);
   expect(site.requests).not.toContain('GET /tessera-noble.js');
 });
-
-test('elements in user content neither supply attributes nor keep the file from installing', async () => {
-  const site = await serveSite({
-    '/': `<!doctype html><title>publisher</title>
-      <img name="currentScript" data-base-url="https://other.example" data-provide="/stolen">
-      <form id="tessera"><input name="createSession"></form><form name="tessera"></form>
-      <script>window.before = String(window.tessera);</script>
-      <script src="/tessera.js"></script>
-      <script>tessera.push((t) => (window.called = t.version));</script>`,
-  });
-  const page = await openPage(`${site.origin}/`);
-  expect(await page.evaluate('document.currentScript.dataset.baseUrl')).toBe('https://other.example');
-  expect(await page.evaluate('before')).toBe('[object HTMLCollection]');
-  expect(await page.evaluate('called')).toEqual(expect.any(String));
-  expect(await tessera(page, 'session')).toBeUndefined();
-  expect(site.requests).not.toContain('POST /stolen');
-});
-
-test('with such elements the attributes of its own tag count', async () => {
-  const { baseUrl, handler } = await startOperator();
-  const site = await serveSite({
-    '/': `<!doctype html><title>publisher</title><div id="tessera"></div>
-      <img name="currentScript" data-base-url="https://other.example">
-      <script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
-    '/token': handler,
-  });
-  const page = await openPage(`${site.origin}/`);
-  expect(await page.evaluate('tessera.session.getToken()')).toEqual(expect.any(String));
-});

@@ -9,13 +9,11 @@ import { INSTALL_MS } from '../../build/packages.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
-import { compileApp, missing, startAndroidApp } from '../support/android.ts';
+import { missing, startAndroidApp, startJvm } from '../support/android.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
 import { DAY, HOUR, MINUTE } from '../support/clock.ts';
 
-beforeAll(async () => {
-  if (!missing) await compileApp();
-}, INSTALL_MS);
+beforeAll(() => (missing ? undefined : startJvm()), INSTALL_MS);
 
 /** The parts of a set that are in the app's storage or a message. */
 type Set = Record<string, unknown> & { readonly advertising_token: string };

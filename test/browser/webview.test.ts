@@ -66,23 +66,20 @@ const signInAndRefresh = async (app: Page, frame: Frame, asked: readonly string[
   expect(asked).toContain('/v2/token/refresh');
 };
 
-test.each(['0', '2000'])(
-  'the app owns (bridge after %s ms): the page adopts, and its logout reaches the app',
-  async (bridge) => {
-    const { app, frame, asked } = await openApp('host', bridge);
-    await shows(frame, 'host', 'The app has responded.');
-    await app.click('#sign-in');
-    await shows(frame, 'phase', 'fresh');
-    const first = await agree(app, frame);
-    await app.click('#refresh');
-    await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe(first);
-    await agree(app, frame);
-    await frame.click('#sign-out');
-    await shows(app, 'app-token', 'none');
-    await shows(frame, 'token', 'no token');
-    expect(asked).not.toContain('/v2/token/refresh');
-  },
-);
+test('the app owns, with a bridge after 2 s: the page adopts, and its logout reaches the app', async () => {
+  const { app, frame, asked } = await openApp('host', '2000');
+  await shows(frame, 'host', 'The app has responded.');
+  await app.click('#sign-in');
+  await shows(frame, 'phase', 'fresh');
+  const first = await agree(app, frame);
+  await app.click('#refresh');
+  await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe(first);
+  await agree(app, frame);
+  await frame.click('#sign-out');
+  await shows(app, 'app-token', 'none');
+  await shows(frame, 'token', 'no token');
+  expect(asked).not.toContain('/v2/token/refresh');
+});
 
 test('the page owns: the app supplies a login, and receives the refreshes', async () => {
   const { app, frame, asked } = await openApp('page');
@@ -90,10 +87,10 @@ test('the page owns: the app supplies a login, and receives the refreshes', asyn
   await signInAndRefresh(app, frame, asked);
 });
 
-test.skipIf(missing).each(['host', 'page'] as const)(
-  'with Java, the app is the Kotlin file, and its log is shown: owner %s',
-  async (owner) => {
-    const { app, frame, asked } = await openApp(owner, '0', 'kotlin');
+test.skipIf(missing)(
+  'with Java, the app is the Kotlin file, and its log is shown',
+  async () => {
+    const { app, frame, asked } = await openApp('host', '0', 'kotlin');
     await shows(
       app,
       'which',
@@ -102,7 +99,7 @@ test.skipIf(missing).each(['host', 'page'] as const)(
     await shows(frame, 'host', 'The app has responded.');
     await signInAndRefresh(app, frame, asked);
     await expect.poll(() => app.textContent('#log'), WAIT).toContain('app: evt set, gen 1');
-    expect((await app.textContent('#log'))!.includes('refresh: success')).toBe(owner === 'host');
+    expect(await app.textContent('#log')).toContain('refresh: success');
     await frame.click('#sign-out');
     await shows(app, 'app-token', 'none');
   },

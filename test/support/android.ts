@@ -1,8 +1,7 @@
 /** Runs the app of `demo/android.ts`. Between it and a page in Chromium, this file does what Android's WebView does. */
 
 import type { Page } from 'playwright-core';
-import { onTestFinished } from 'vitest';
-import { compileApp as compile, missingForApp, runApp } from '../../demo/android.ts';
+import { compileApp as compile, missingForApp, runApp, type Said } from '../../demo/android.ts';
 import { blocks } from '../docs/blocks.ts';
 import { areAllRequired } from './engine.ts';
 import { firstThatRuns } from './files.ts';
@@ -26,7 +25,7 @@ ${blocks
   .join('\n')}`;
 
 /** Compile the app, and the Kotlin of the documentation; returns the folder of the classes. */
-export const compileApp = (): Promise<string> => compile(documented);
+const compileApp = (): Promise<string> => compile(documented);
 
 /** What the app has done: told its owner of a token, or asked for a set. */
 interface AppEvent {
@@ -42,7 +41,17 @@ export interface AppOptions {
   readonly owner: 'APP' | 'PAGE';
 }
 
-/** Run the app until the test ends. */
+/** A JVM with the app, which receives what the app says. */
+let jvm: (ReturnType<typeof runApp> & { hear: (said: Said) => void }) | undefined;
+
+/** Compile the app, and start the JVM of a test file; returns the function that ends it. */
+export const startJvm = async (): Promise<() => Promise<void>> => {
+  const started = { ...runApp(await compileApp(), (said) => started.hear(said)), hear: (_: Said) => {} };
+  jvm = started;
+  return started.stop;
+};
+
+/** Start the app, with empty storage and the true clock, in the JVM of the file. */
 export const startAndroidApp = async (options: AppOptions) => {
   const events: AppEvent[] = [];
   const log: string[] = [];
@@ -55,12 +64,14 @@ export const startAndroidApp = async (options: AppOptions) => {
       globalThis.tesseraHost.onmessage?.(new MessageEvent('message', { data: ${JSON.stringify(text)} }))`;
     await page?.evaluate(expression).catch(() => {}); // the page is being left
   };
-  const { call, stop } = runApp(await compileApp(), ({ page, text, event, value, log: line }) => {
+  const { call } = jvm!;
+  jvm!.hear = ({ page, text, event, value, log: line }) => {
     if (page) void deliver(page, `${text}`);
     if (event) events.push({ event, ...(value !== undefined && { value }) });
     if (line) log.push(line);
-  });
-  onTestFinished(stop);
+  };
+  await call('store', { text: null });
+  await call('ahead', { ms: 0 });
   await call('start', options);
 
   return {
