@@ -93,7 +93,8 @@ const emailOf = (user: string) => ({ email: `${user}@example.com` });
 
 /** Write a page and its scripts into a folder of its own; returns its `file:` address. */
 const writePage = async (html: string, recorder: string, onEnd: OnEnd): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'tessera-page-'));
+  // Not a name by which the recorder knows the library's files.
+  const folder = await mkdtemp(join(tmpdir(), 'world-'));
   onEnd(() => rm(folder, { recursive: true }));
   for (const name of ['tessera.js', 'tessera-uid2.js']) await copyFile(`${root}dist/${name}`, join(folder, name));
   await writeFile(join(folder, 'recorder.js'), recorder);

@@ -277,8 +277,7 @@ export const tell = async (story: Story) => {
       if (isOver) return;
       for (const tab of story.tabs) await observe(story, tab);
     } catch (error) {
-      (error as Error).message = `${name}: ${(error as Error).message}`;
-      throw error;
+      throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
     }
     story.errors = [];
   }
