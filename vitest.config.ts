@@ -22,7 +22,7 @@ const simulated = ['test/model/{faults,interleavings}.test.ts'];
 const model = ['test/model/**/*.test.ts'];
 /** The main journeys in Chromium. */
 const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
-const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts', 'test/worlds/**/*.test.ts'];
+const browser = ['test/browser/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 /** The package, and what takes other compilers, packages or programs. */
 const built = [
   'test/{bundles,consumers,examples,file-names,package}.test.ts',
