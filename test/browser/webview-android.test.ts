@@ -24,14 +24,14 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], now, refreshFrom: 900, identityExpires: 3600 });
   /** Paths of requests without preflights, and what answers in the operator's place. */
   const asked: string[] = [];
-  let fault: (() => Response) | undefined;
+  let fault: (() => Response | Promise<undefined>) | undefined;
   const service = await listen(
     {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
         if (request.method !== 'OPTIONS') asked.push(pathname);
         const { status, headers, body } =
-          (pathname === '/v2/token/refresh' && fault?.()) || (await operator.fetch(request));
+          (pathname === '/v2/token/refresh' && (await fault?.())) || (await operator.fetch(request));
         const date = new Date(now()).toUTCString();
         return new Response(body, { status, headers: { ...Object.fromEntries(headers), date } });
       },
@@ -66,7 +66,7 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
     answerFor: async (name: string) =>
       JSON.stringify(answerOf(await client.generate({ email: `${name}@example.com` }))),
     /** Let `next` answer refreshes; without it, the operator does. */
-    service: (next?: () => Response) => {
+    service: (next?: typeof fault) => {
       fault = next;
     },
     /** Open a page in a new webview of the app. Default: one with empty storage. */
@@ -357,16 +357,16 @@ describe.skipIf(missing)(`the Kotlin host${missing ? ` (missing: ${missing})` : 
     const world = await openWorld('APP');
     const { app } = world;
     await app.call('signedIn', await world.answerFor('user'));
-    const other = await world.answerFor('other');
-    let signedIn: Promise<unknown> | undefined;
+    let other: string | undefined;
     // The app receives the sign-in before this response.
-    world.service(() => {
-      signedIn ??= app.call('signedIn', other);
-      return undefined as never;
+    world.service(async () => {
+      if (other) return undefined;
+      other = await world.answerFor('other');
+      await app.call('signedIn', other);
+      return undefined;
     });
     await world.advance(16 * MINUTE);
-    await polled(async () => world.refreshes() > 0 && (await app.token())).toBe(tokenOf(other));
-    await signedIn;
+    await polled(async () => other && (await app.token()) === tokenOf(other)).toBe(true);
     expect(app.log.filter((line) => line.startsWith('refresh'))).toEqual([]);
   });
 
