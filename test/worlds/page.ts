@@ -81,7 +81,9 @@ export const visit = async (story: Story, tab: Tab) => {
 /** Leave the page as by a link, after a `last` call, and wait for the next one. */
 export const leave = async (story: Story, tab: Tab, last = '') => {
   await observe(story, tab);
-  await tab.evaluate(`void (window.isLeft = true, setTimeout(() => { ${last}; location.href = location.pathname; }))`);
+  await tab.evaluate(
+    `void (window.isLeft = true, setTimeout(() => { ${last}; location.href = location.href.split('?')[0]; }))`,
+  );
   const isThere = '!window.isLeft && !!window.seen?.session';
   await eventually('the next page', () => tab.evaluate<boolean>(isThere).catch(() => false), Boolean);
   await tab.evaluate('seen.session.ready');
