@@ -21,7 +21,7 @@ const database = [
 const simulated = ['test/model/{faults,interleavings}.test.ts'];
 const model = ['test/model/**/*.test.ts'];
 /** The main journeys in Chromium. */
-const chromium = ['test/browser/{consent,script-tag,tab-ends,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
+const chromium = ['test/browser/{consent,script-tag,uid2}.test.ts', 'test/worlds/chromium.test.ts'];
 const browser = ['test/browser/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 /** The package, and what takes other compilers, packages or programs. */
 const built = [

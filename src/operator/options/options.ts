@@ -42,11 +42,11 @@ export interface OperatorOptions extends GivenCredentials {
   readonly refreshExpires?: number | undefined;
   /** Time between two rotations of a salt bucket, whole s, 365 or more. Default: 31,536,000, one year. */
   readonly rotationPeriod?: number | undefined;
-  /** Requests per second for each participant, at the mapping and bucket endpoints. Default: no limit. */
+  /** Requests per second for each participant, at the mapping and bucket endpoints of this node. Default: no limit. */
   readonly rateLimit?: number | undefined;
   /**
-   * Refreshes and rejected requests per second for each client address. It needs the caller's address: see `Operator.fetch`.
-   * Default: no limit.
+   * Refreshes and rejected requests per second for each client address, at this node. It needs the caller's address: see
+   * `Operator.fetch`. Default: no limit.
    */
   readonly anonymousRateLimit?: number | undefined;
   /** Whether `fetch` answers `GET /metrics`. `operator.metrics` always does. Default: true. */

@@ -82,11 +82,11 @@ export const OPTIONS = {
     value: 'seconds',
     help: 'time between generations of token keys, 0 for no rotation',
   },
-  rateLimit: { ...COUNT, unset: 'no limit', help: 'mapping requests per second and participant' },
+  rateLimit: { ...COUNT, unset: 'no limit', help: 'mapping requests per second and participant, in each node' },
   anonymousRateLimit: {
     ...COUNT,
     unset: 'no limit',
-    help: 'refreshes and rejected requests per second and client address',
+    help: 'refreshes and rejected requests per second and client address, in each node',
   },
   maxBatchSize: { ...COUNT, default: 5000, help: 'identifiers in one mapping request' },
   publicMetrics: { kind: 'boolean' },
