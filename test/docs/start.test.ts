@@ -90,7 +90,7 @@ const open = async (url: string): Promise<{ page: Page; said: string[] }> => {
   await page.route('**/favicon.ico', (route) => route.fulfill({ status: 204 }));
   page.on('console', (message) => said.push(message.text()));
   page.on('pageerror', (error) => said.push(`${error}`));
-  await page.goto(url);
+  await page.goto(url, WAIT);
   return { page, said };
 };
 const shows = (page: Page, text: string) => expect.poll(() => page.textContent('body'), WAIT).toContain(text);
