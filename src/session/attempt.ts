@@ -7,22 +7,30 @@ import { ignoreFailure, TokenError } from '../token/errors.ts';
 import { parsePlainAnswer, type TokenSet } from '../token/token-set.ts';
 import { refreshSet, retryAfterOf } from './browser/refresh-request.ts';
 import type { createTabs } from './browser/tabs.ts';
+import type { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { attemptClaimed, attemptEnded, type Outcome } from './rules/attempt-changes.ts';
-import type { PageState } from './rules/page-state.ts';
+import type { Attempt, PageState } from './rules/page-state.ts';
 import { isSameSet, type SessionRecord } from './rules/record.ts';
 import { drawPause, isLeased, type Plan } from './rules/retry.ts';
 import type { ShownRecord } from './shown-record.ts';
 import { withTimeout } from './timeout.ts';
 import type { Settings } from './types.ts';
 
-/** How long other tabs wait for an attempt beyond its time limit, ms. */
+/** How long other tabs wait for an attempt, beyond the time that callers wait in this tab, ms. */
 export const OTHER_TAB_MARGIN_MS = 2_000;
+
+/** A request ends when it is answered, fails, is made void or its page is left; otherwise after this time, ms. */
+const REQUEST_MS = 60_000;
+
+/** The connection of an older request may be lost when the page wakes up or is online again, ms. */
+const OLD_MS = 10_000;
 
 const VOID: Outcome = { kind: 'void' };
 
 export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' | 'isAway'> {
   readonly settings: Settings;
+  readonly events: ReturnType<typeof createEvents>;
   readonly records: ShownRecord;
   readonly tabs: ReturnType<typeof createTabs>;
   now(): number;
@@ -31,7 +39,7 @@ export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' 
 /** `asked`: the record at its start. Aborted, an attempt does not count. */
 export async function runAttempt(
   context: AttemptContext,
-  plan: Plan,
+  { id, plan }: Attempt,
   asked: SessionRecord,
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -39,11 +47,11 @@ export async function runAttempt(
   const isLocked = await tabs.takeLock(signal);
   if (signal.aborted) return VOID;
   const pause = drawPause(settings);
-  const lease = { id: Math.random(), at: 0, ms: settings.timeoutMs + OTHER_TAB_MARGIN_MS, isLocked };
-  const { after: claimed } = await records.update((record) => {
+  const lease = { id, at: 0, ms: settings.timeoutMs + OTHER_TAB_MARGIN_MS, isLocked };
+  const { after: claimed } = await records.update((record, isLate) => {
     // The device may have slept while this waited for the store, and another tab may have taken the lease.
-    lease.at = now();
-    return attemptClaimed(asked, plan, lease)(record);
+    if (!isLate) lease.at = now();
+    return attemptClaimed(asked, plan, lease, pause)(record, isLate);
   });
   // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
@@ -64,15 +72,16 @@ export async function runAttempt(
   return isSameSet(after, claimed) ? outcome : VOID;
 }
 
-/** Ask the service or `provide`, within the time limit. An abort rejects. */
+/** Ask the service or `provide`. An abort rejects. */
 async function ask(
-  { settings }: AttemptContext,
+  context: AttemptContext,
   { kind, need = 'empty' }: Plan,
   set: TokenSet | undefined,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { baseUrl, fetch, provide, timeoutMs } = settings;
-  const limited = <T>(work: () => T) => withTimeout(timeoutMs, () => unlessLeft(work, signal), kind, signal);
+  const { baseUrl, fetch, provide } = context.settings;
+  const limited = <T>(work: () => T) =>
+    withTimeout(REQUEST_MS, () => unlessWoken(context, kind, () => unlessLeft(work, signal), signal), kind, signal);
   if (kind === 'refresh') return limited(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
   const given = await limited<unknown>(() => provide?.({ signal, reason: need }));
   explain?.provided(given);
@@ -81,6 +90,23 @@ async function ask(
   if (ok === false && status > 0) throw given;
   if (given === null || status === 204) return { kind: 'nobody' };
   return { kind: 'answered', answer: (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
+}
+
+/** If the work has lasted long when the page wakes up, it fails as if it had taken too long. */
+function unlessWoken<T>(
+  { events, now }: AttemptContext,
+  kind: string,
+  work: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const startedAt = now();
+  return new Promise((resolve, reject) => {
+    const off = events.on('woken', () => {
+      if (now() - startedAt > OLD_MS) reject(new TokenError('timeout', explain?.woken(kind)));
+    });
+    signal.addEventListener('abort', off);
+    work().then(resolve, reject);
+  });
 }
 
 /**

@@ -75,7 +75,7 @@ export async function refreshNow(core: Core): Promise<void> {
   reconcile(core, true);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
-  const error = await core.lastAttempt;
+  const error = await withTimeout(core.settings.timeoutMs, () => core.lastAttempt, 'refresh');
   const isHeld = await attemptsOver(core);
   const { record } = records.view;
   if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);

@@ -8,6 +8,10 @@ import { type Core, noToken, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
 import { disconnect, reconcile } from './reconcile.ts';
 import type { Change } from './rules/record.ts';
+import { withTimeout } from './timeout.ts';
+
+/** How long a call waits for a late store, ms. The change is carried out when it answers. */
+const CONFIRM_MS = 10_000;
 
 /**
  * Settles after the write.
@@ -25,11 +29,12 @@ export async function commit(core: Core, change: Change, isErasure = false): Pro
   if (!consent) releaseCalls(core, new TokenError('no_consent', explain?.laterCall));
   if (!isErasure && !consent) throw noToken(core);
   const writing = records.update(change, 'set', isErasure);
+  const confirming = withTimeout(CONFIRM_MS, () => writing.then(records.isConfirmed), 'the store').catch(() => false);
   reconcile(core);
   const { before, after } = await writing;
-  // Listeners do not wait for a store that has failed.
+  // Listeners do not wait for a store that is late or has failed.
   reconcile(core);
-  const isConfirmed = await records.isConfirmed();
+  const isConfirmed = await confirming;
   if (after !== before) core.tabs.notify();
   // The page may call this while it is being left, for example in a listener for `pagehide`.
   if (core.isAway) void disconnect(core);

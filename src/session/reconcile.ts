@@ -38,9 +38,10 @@ function wasAbsent({ hiddenAt, now }: Core): boolean {
 export function reconcile(core: Core, isExplicit?: boolean): void {
   const { records, events } = core;
   const isVisible = noticeVisibility(core);
-  // A logout, another user or an opt-out, in any tab, makes the attempt void.
+  // A logout, another user or an opt-out, in any tab, makes the attempt void, and ends its lease.
   const { attempt } = core;
-  const voided = attempt && attempt.generation !== records.latest().generation ? attempt : undefined;
+  const { generation, lease } = records.latest();
+  const voided = attempt && attempt.generation !== generation && attempt.id !== lease?.id ? attempt : undefined;
   if (voided) core.attempt = undefined;
   const decision = decideNow(core, isExplicit);
   const { due, isSettled } = decision;
@@ -71,17 +72,17 @@ function startAttempt(core: Core, plan: Plan): void {
   const controller = new AbortController();
   const { signal } = controller;
   const { record } = core.records.view;
-  const attempt = { plan, generation: record.generation, startedAt: core.now(), controller };
+  const attempt = { id: Math.random(), plan, generation: record.generation, startedAt: core.now(), controller };
   core.attempt = attempt;
   // The previous attempt may be void, but still hold the Web Lock.
   core.lastAttempt = core.lastAttempt
-    .then(() => runAttempt(core, plan, record, signal))
+    .then(() => runAttempt(core, attempt, record, signal))
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
       // Aborted: the attempt is void or the page was left, so its failure counts for nobody.
       const error = signal.aborted ? undefined : noteOutcome(core, plan, outcome);
       reconcile(core);
-      // After a time-out, the request is still running.
+      // A request that was given up is still running.
       controller.abort();
       return error;
     });
@@ -121,6 +122,7 @@ export function wake(core: Core): void {
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
   core.otherLeaseId = undefined;
+  core.events.emit('woken');
   void retrySoon(core, true);
 }
 
@@ -153,8 +155,7 @@ export async function disconnect(core: Core): Promise<void> {
   core.attempt?.controller.abort();
   reconcile(core);
   await core.lastAttempt;
-  await records.idle();
-  await records.isConfirmed();
+  await records.settled();
   if (!core.isAway && !core.isClosed) return;
   records.release();
   core.tabs.disconnect();

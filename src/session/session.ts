@@ -17,7 +17,8 @@ import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.
 import { loggedOut } from './rules/host-changes.ts';
 import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
 import type { SessionState } from './rules/state.ts';
-import { createShownRecord, limited } from './shown-record.ts';
+import { createShownRecord } from './shown-record.ts';
+import { limited } from './store-access.ts';
 import type { Session, SessionOptions } from './types.ts';
 
 /**
@@ -110,6 +111,10 @@ function createCore(options: SessionOptions): Core {
       follow,
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
       onSeen: (...seen) => void Object.assign(core, pageStateAfter(core, ...seen)),
+      onAnswer: () => {
+        core.tabs.notify();
+        check(core);
+      },
       onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
     }),
     tabs: createTabs(name, (isOver) => {

@@ -293,7 +293,7 @@ describe('a failure of a refresh', () => {
     const call = session.refresh().catch(({ code }) => code);
     await fixture.advance(MINUTE);
     expect(await call).toBe('timeout');
-    expect(warn.mock.calls).toEqual([[`[tessera] refresh: no result within 10000 ms (${DOCS}#timeout)`]]);
+    expect(warn.mock.calls).toEqual([[`[tessera] refresh: no result within 60000 ms (${DOCS}#timeout)`]]);
   });
 
   test('names a pause that the service has asked for', async () => {

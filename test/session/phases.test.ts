@@ -71,7 +71,7 @@ describe('waitingFor', () => {
     await until(() => fixture.sent.length);
     expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
     fixture.serve(rotate);
-    await fixture.advance(15_000);
+    await fixture.advance(2 * MINUTE);
     expect(session.state.waitingFor).toBeUndefined();
   });
 });

@@ -14,7 +14,7 @@ import { noTokenReason, timedOut } from './no-token.ts';
 import { checkOptions } from './options.ts';
 import { checkProvided, provideFault, provideRequest } from './provide.ts';
 import { checkResponse, noAnswerReason, statusFault, unopenedFault } from './request.ts';
-import { watchMistakes } from './warnings.ts';
+import { warn, watchMistakes } from './warnings.ts';
 
 const development = {
   // Checks, which throw.
@@ -39,7 +39,9 @@ const development = {
   unreadable: (kind: string) => `${kind}: the code of this page threw or returned a value that cannot be read`,
   laterCall: 'Superseded by a later call before consent was given.',
   unconfirmed:
-    'storage: the store did not confirm; the next page may find the former set: load the page, and call again',
+    'storage: the store has not confirmed the change; the next page may find the former set: load the page, and call again',
+  storeLate: () => warn('storage: the store has not answered for 1.5 s; this page continues in memory until it does'),
+  woken: (kind: string) => `${kind}: no answer for more than 10 s, and the page woke up or is online again`,
   storeFailed: 'storage: the store failed; this page continues in memory',
   notCalled: 'store.update: expected a call of its argument, got none',
   notRefreshed: (isHeld: boolean) =>

@@ -4,8 +4,8 @@
  */
 
 import { ownMembers } from '../../token/checks.ts';
-import type { TokenError } from '../../token/errors.ts';
-import { phaseOf } from '../../token/phase.ts';
+import { TokenError } from '../../token/errors.ts';
+import { phaseOf, tokenAt } from '../../token/phase.ts';
 import type { Answer, TokenSet } from '../../token/token-set.ts';
 import { optedOut, setByHost } from './host-changes.ts';
 import {
@@ -63,18 +63,30 @@ interface Answered {
 /**
  * Nothing changes if another tab has the lease, if the set has changed or ended, or if it is too early to send it again. `asked`:
  * the record at the start.
+ *
+ * If the store was late, the page has called `provide` without knowing the record: that counts, unless a valid token is stored, or
+ * the user has changed since.
+ *
+ * A lease that has run out counts as a failure, because its tab may still be waiting, unless the Web Lock shows that it is gone.
  */
-export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease): Change {
-  return (record) => {
+export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, pause: Pause): Change {
+  return (record, isLate) => {
     const now = lease.at;
-    const isOver = !isSameSet(record, asked) || (plan.kind === 'refresh' && record.ended && !record.optedOut);
+    const isNeeded =
+      isSameSet(record, asked) ||
+      (isLate && plan.need === 'empty' && record.changedAt <= now && !tokenAt(record, serviceTime(record, now)));
+    const isOver = !isNeeded || (plan.kind === 'refresh' && record.ended && !record.optedOut);
     const isEarly = now < earliestStart(plan, currentRetry(record, now));
-    return isOver || isEarly || isLeased(record, now, lease.isLocked) ? record : { ...record, lease };
+    if (isOver || isEarly || isLeased(record, now, lease.isLocked)) return record;
+    const { lease: before } = record;
+    const isGone = !before || (before.isLocked && lease.isLocked);
+    return { ...(isGone ? record : failed(record, plan, new TokenError('timeout'), pause, now)), lease };
   };
 }
 
 /**
- * An outcome counts only if generation and tokens are still those that were sent.
+ * An outcome counts only if generation and tokens are still those that were sent, or the lease is still there, which every change of
+ * the host ends.
  *
  * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
  */
@@ -89,7 +101,7 @@ export function attemptEnded(
   return (record) => {
     const isOwn = !!record.lease && record.lease.id === sent.lease?.id;
     const released = isOwn ? applied(record, withoutLease) : record;
-    if (!isSameSet(record, sent)) return released;
+    if (!isSameSet(record, sent) && !(isOwn && plan.kind === 'provide')) return released;
     if (outcome.kind === 'failed') return failed(released, plan, outcome.error, pause, now);
     // That the service keeps refusing the set still counts; without a set, counting starts again.
     if (outcome.kind === 'nobody') return released.set ? released : withoutRetry(released);

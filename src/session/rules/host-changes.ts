@@ -41,7 +41,9 @@ export function signedIn(user: string | undefined, now: number): Change {
  * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
-  return (record) => {
+  return (record, isLate) => {
+    // Another tab has changed the user since.
+    if (isLate && record.changedAt > now) return record;
     // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
     if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
     return {
@@ -63,10 +65,10 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
  * which has no label yet.
  */
 export function renderedWith(set: TokenSet, now: number, user?: string): Change {
-  return (record) => {
+  return (record, isLate) => {
     const isLater = set.expiresAt > record.acceptedUntil;
     const isUnlabelled = user && !record.user && isSameTokens(record.set, set);
-    return isLater || isUnlabelled ? setByHost(set, now, user)(record) : record;
+    return isLater || isUnlabelled ? setByHost(set, now, user)(record, isLate) : record;
   };
 }
 

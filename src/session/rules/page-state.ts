@@ -9,8 +9,10 @@ import type { Plan } from './retry.ts';
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 
 export interface Attempt {
+  /** Of its lease. */
+  readonly id: number;
   readonly plan: Plan;
-  /** Of the record at its start: another one makes the attempt void. */
+  /** Of the record at its start: another one makes the attempt void, unless the record has its lease. */
   readonly generation: number;
   readonly startedAt: number;
 }
@@ -68,8 +70,7 @@ export interface View {
 /**
  * Another set satisfies the need and ends the series of failures.
  *
- * @param isFirst  the page has read the store for the first time: it finds an existing state, unless the host has changed it
- *   since.
+ * @param isFirst  the page did not know what is stored: it finds an existing state, unless the host has changed it since.
  */
 export function pageStateAfter(
   { emitted }: PageState,
@@ -79,8 +80,8 @@ export function pageStateAfter(
   isFirst: boolean,
 ): Partial<PageState> {
   if (isSameSet(before, after)) return {};
-  if (isFirst && cause !== 'set') return { cause };
   const hasNoSet = !after.set;
+  if (isFirst && hasNoSet && !before.set && cause !== 'set') return { cause };
   // The service has refused the set that was held back behind a tombstone: only the page can supply another. If another tab sent
   // it, the generation is unchanged; a logout there would have incremented it.
   const wasHeldBack = before.optedOut && before.set && after.optedOut;

@@ -66,12 +66,14 @@ export interface RetryState {
  *
  * It is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places, whatever
  * another tab has written meanwhile.
+ *
+ * @param isLate  the page made the change before it could see the record, because the store was late.
  */
-export type Change = (record: SessionRecord) => SessionRecord;
+export type Change = (record: SessionRecord, isLate?: boolean) => SessionRecord;
 
 /** Apply a change. A record has no prototype: a link may set members of `Object.prototype`, which it would inherit. */
-export function applied(record: SessionRecord, change: Change): SessionRecord {
-  const after = change(record);
+export function applied(record: SessionRecord, change: Change, isLate?: boolean): SessionRecord {
+  const after = change(record, isLate);
   return after === record ? record : ownMembers(after);
 }
 

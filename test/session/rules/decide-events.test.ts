@@ -20,6 +20,7 @@ import {
   HOUR,
   leaseOf,
   MINUTE,
+  PAUSE,
   page,
   REFRESH,
   REFRESH_AT,
@@ -120,7 +121,7 @@ interface Seen {
 
 /** Apply an outcome as a session does: claim, outcome, what that changes for the page, decision. */
 function seenAfter(outcome: Outcome, before: SessionRecord, onPage: PageState): Seen {
-  const sent = deepFreeze(attemptClaimed(before, REFRESH, leaseOf(DUE))(before));
+  const sent = deepFreeze(attemptClaimed(before, REFRESH, leaseOf(DUE), PAUSE)(before));
   const after = deepFreeze(attemptEnded(sent, REFRESH, outcome, undefined, () => MINUTE, ANSWERED)(sent));
   const page = { ...onPage, ...pageStateAfter(onPage, sent, after, 'refresh', false) };
   const { token, state } = decisionOf(after, page, ANSWERED);

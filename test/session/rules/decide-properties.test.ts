@@ -18,6 +18,7 @@ import {
   deepFreeze,
   leaseOf,
   NEVER,
+  PAUSE,
   pages,
   seldom,
   views,
@@ -101,7 +102,7 @@ describe('every decision', () => {
       // No session writes an end behind the tombstone.
       if (!due || isExplicit || (record.ended && record.optedOut)) return;
       const unleased = deepFreeze({ ...record, lease: undefined });
-      expect(attemptClaimed(record, due, leaseOf(now))(unleased)).not.toBe(unleased);
+      expect(attemptClaimed(record, due, leaseOf(now), PAUSE)(unleased)).not.toBe(unleased);
     });
   });
 

@@ -84,9 +84,12 @@ export function leaseOf(at: number, change: Partial<Lease> = {}): Lease {
   return { id: at, at, ms: 12_000, isLocked: true, ...change };
 }
 
+/** The same pause after every number of attempts. */
+export const PAUSE: Pause = () => MINUTE;
+
 /** An attempt in progress. */
 export function attemptOf(plan: Plan, startedAt: number, generation = 1): Attempt {
-  return { plan, generation, startedAt };
+  return { id: 0, plan, generation, startedAt };
 }
 
 /** A visible page with consent that may refresh and has no `provide`, except for `change`. */

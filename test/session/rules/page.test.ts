@@ -71,7 +71,7 @@ describe('another record', () => {
   });
 
   test.each<readonly [sentence: string, after: SessionRecord, cause: Cause, expected: Partial<PageState>]>([
-    ['finds an existing state', held, 'load', {}],
+    ['finds a set', held, 'load', asks],
     ['finds an earlier logout, which does not matter', logout(bare()), 'load', {}],
     ['sees what the host has changed meanwhile', held, 'set', asks],
     ['sees the logout of the host', logout(bare()), 'set', silent],

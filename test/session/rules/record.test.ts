@@ -218,7 +218,7 @@ const pause = (attempts: number) => Math.min(attempts, 5) * MINUTE;
 const attempt = (name: string, isProvide: boolean, ms: number, outcome: Outcome) =>
   stepOf(name, (at, before) => {
     const plan = isProvide ? PROVIDE : { ...REFRESH, isExplicit: true };
-    const sent = attemptClaimed(before, plan, leaseOf(at))(before);
+    const sent = attemptClaimed(before, plan, leaseOf(at), pause)(before);
     return sent === before || (!isProvide && !before.set)
       ? () => before
       : () => attemptEnded(sent, plan, outcome, isProvide ? 'a' : undefined, pause, at + ms)(sent);

@@ -137,7 +137,7 @@ function startsOf(fruitless: number, woken: number, backOff = DEFAULTS): number[
   for (let n = 0; n < 40; n++) {
     now = Math.max(now, earliestStart(REFRESH, stored.retry));
     starts.push(now);
-    const sent = attemptClaimed(stored, REFRESH, leaseOf(now))(stored);
+    const sent = attemptClaimed(stored, REFRESH, leaseOf(now), pause)(stored);
     const pauseNow = drawPause(backOff);
     const ended =
       n < fruitless
@@ -215,7 +215,7 @@ describe('a claim', () => {
     ['does not send a set that is used up', usedUp, record(), REFRESH, LOCKED, false],
     ['ignores a pause of a day ago', old, record(), REFRESH, LOCKED, true],
   ])('%s', (_, before, asked, plan, lease, claims) => {
-    const after = attemptClaimed(asked, plan, lease)(deepFreeze(before));
+    const after = attemptClaimed(asked, plan, lease, pause)(deepFreeze(before));
     if (claims) expect(after).toEqual({ ...before, lease });
     else expect(after).toBe(before);
   });

@@ -1,0 +1,274 @@
+/** A store that is late: memory stands in for it, and what was changed meanwhile is stored when it answers. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Store } from '../../src/session/index.ts';
+import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
+import { createFixture, dispatch, recordOf, restoreGlobals, success } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+/** A store over `inner` whose operations wait, in their order, while it is held. */
+const slowStore = (inner: Store) => {
+  let free = () => {};
+  let turn = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>) => {
+    const done = turn.then(work);
+    turn = done.then(
+      () => {},
+      () => {},
+    );
+    return done;
+  };
+  const store = {
+    kind: 'slow',
+    read: () => inTurn(() => inner.read()),
+    update: (change: (stored: unknown) => unknown) => inTurn(() => inner.update(change)),
+    close: vi.fn(),
+  } satisfies Store;
+  const hold = () => {
+    turn = new Promise((resolve) => (free = resolve));
+  };
+  return { store, hold, free: () => free() };
+};
+
+/** Open a tab whose store is held, and another one over the same record whose store is not. Time passes until the first is late. */
+const openLate = async (stored: unknown, options: object = {}) => {
+  const fixture = createFixture();
+  const inner = memoryStore(stored);
+  const slow = slowStore(inner);
+  const name = `late-${opened++}`;
+  slow.hold();
+  const tab = fixture.open({ name, store: slow.store, ...options });
+  await fixture.advance(1_500);
+  const openOther = async () => {
+    const other = fixture.open({ name, store: inner });
+    await other.session.ready;
+    await fixture.settle();
+    return other;
+  };
+  const answer = async () => {
+    slow.free();
+    await fixture.settle();
+  };
+  return { ...fixture, ...tab, inner, slow, openOther, answer };
+};
+let opened = 0;
+
+const tokenIn = async (store: Store) =>
+  ((await store.read()) as { set?: { advertisingToken: string } })?.set?.advertisingToken;
+
+describe('a page whose store is late when it is opened', () => {
+  test('continues in memory after 1.5 s, without an error, and has the stored token when the store answers', async () => {
+    const { session, events, answer } = await openLate(recordOf(1));
+    await session.ready;
+    expect(session.state).toMatchObject({ persistence: 'memory', phase: 'empty', lastError: undefined });
+    await answer();
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('slow');
+    expect(names(events)).toEqual(['needsTokens empty', 'token load']);
+  });
+
+  test('sees a logout of another tab after the store has answered', async () => {
+    const { session, answer, openOther, settle } = await openLate(recordOf(1));
+    await answer();
+    const other = await openOther();
+    await other.session.clear();
+    await settle();
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('sees a logout that another tab has made meanwhile', async () => {
+    const { session, answer, openOther } = await openLate(recordOf(1));
+    const other = await openOther();
+    await other.session.clear();
+    await answer();
+    expect(session.state.phase).toBe('empty');
+  });
+
+  describe('calls `provide` once; its set', () => {
+    const provide = vi.fn(async () => success(4));
+    beforeEach(() => void provide.mockClear());
+
+    test.each<[string, unknown]>([
+      ['nothing', undefined],
+      ['an earlier logout', { ...recordOf(1), set: undefined, generation: 5, changedAt: START - MINUTE }],
+      ['an expired set', { ...recordOf(1, START - 24 * 60 * MINUTE), generation: 5 }],
+    ])('is stored if the store has %s', async (_, stored) => {
+      const { session, events, inner, answer } = await openLate(stored, { provide });
+      expect(session.advertisingToken).toBe('advertising-4');
+      await answer();
+      expect(session.advertisingToken).toBe('advertising-4');
+      expect(await tokenIn(inner)).toBe('advertising-4');
+      expect(provide).toHaveBeenCalledOnce();
+      expect(names(events)).toEqual(['token provide']);
+    });
+
+    test('gives way to a valid one that is stored', async () => {
+      const { session, inner, answer } = await openLate({ ...recordOf(1), generation: 5 }, { provide });
+      expect(session.advertisingToken).toBe('advertising-4');
+      await answer();
+      expect(session.advertisingToken).toBe('advertising-1');
+      expect(await tokenIn(inner)).toBe('advertising-1');
+      expect(provide).toHaveBeenCalledOnce();
+    });
+
+    test('is dropped if the user has logged out in another tab since', async () => {
+      const { session, inner, answer, openOther, advance } = await openLate(undefined, { provide });
+      await advance(1);
+      const other = await openOther();
+      await other.session.clear();
+      await answer();
+      expect(session.advertisingToken).toBeUndefined();
+      expect(await tokenIn(inner)).toBeUndefined();
+      expect(provide).toHaveBeenCalledOnce();
+    });
+
+    test('is stored if it arrives after the store has answered', async () => {
+      let arrive = () => {};
+      provide.mockImplementationOnce(() => new Promise((resolve) => (arrive = () => resolve(success(4)))));
+      const stored = { ...recordOf(1), set: undefined, generation: 5, changedAt: START - MINUTE };
+      const { session, inner, answer, settle } = await openLate(stored, { provide });
+      await answer();
+      arrive();
+      await settle();
+      expect(session.advertisingToken).toBe('advertising-4');
+      expect(await tokenIn(inner)).toBe('advertising-4');
+      expect(provide).toHaveBeenCalledOnce();
+    });
+  });
+
+  test('with three first visits at once, all tabs end with the same token', async () => {
+    let n = 4;
+    const provide = vi.fn(async () => success(n++));
+    const { session, inner, slow, open, advance, answer } = await openLate(undefined, { provide });
+    const others = [slowStore(inner), slowStore(inner)];
+    for (const each of others) each.hold();
+    const tabs = others.map(({ store }) => open({ name: 'late-tabs', store, provide }).session);
+    await advance(1_500);
+    for (const each of [...others, slow]) each.free();
+    await answer();
+    dispatch('pageshow');
+    await answer();
+    const tokens = new Set([session, ...tabs].map(({ advertisingToken }) => advertisingToken));
+    expect([...tokens]).toEqual([await tokenIn(inner)]);
+    expect(provide).toHaveBeenCalledTimes(3);
+  });
+});
+
+describe('what the page does while its store is late is stored when it answers:', () => {
+  test('a logout, which resolves then', async () => {
+    const { session, inner, slow, advance, answer } = await openLate(recordOf(1));
+    await answer();
+    slow.hold();
+    let isDone = false;
+    const done = session.clear().then(() => (isDone = true));
+    expect(session.advertisingToken).toBeUndefined();
+    await advance(5_000);
+    expect(isDone).toBe(false);
+    await answer();
+    await done;
+    expect(await tokenIn(inner)).toBeUndefined();
+    expect(session.state.persistence).toBe('slow');
+  });
+
+  test('a logout whose call rejected after 10 s: not confirmed', async () => {
+    const { session, inner, advance, answer, openOther } = await openLate(recordOf(1));
+    const other = await openOther();
+    const done = session.clear().catch(({ code }) => code);
+    await advance(10_000);
+    expect(await done).toBe('storage_failed');
+    expect(await tokenIn(inner)).toBe('advertising-1');
+    await answer();
+    expect(await tokenIn(inner)).toBeUndefined();
+    expect(other.session.advertisingToken).toBeUndefined();
+  });
+
+  test('a logout and a later login, in their order', async () => {
+    const { session, inner, answer } = await openLate(recordOf(1));
+    const done = Promise.all([session.clear(), session.setTokens(success(6))]);
+    await answer();
+    await done;
+    expect(session.advertisingToken).toBe('advertising-6');
+    expect(await tokenIn(inner)).toBe('advertising-6');
+  });
+
+  test('a logout of a page that is closed at once, of which other tabs learn', async () => {
+    const { session, slow, answer, openOther } = await openLate(recordOf(1));
+    const other = await openOther();
+    void session.clear();
+    session.close();
+    await answer();
+    expect(other.session.advertisingToken).toBeUndefined();
+    expect(slow.store.close).toHaveBeenCalledOnce();
+  });
+
+  test('a set, unless another tab has logged the user out since', async () => {
+    const { session, inner, answer, openOther, advance } = await openLate(undefined);
+    const done = session.setTokens(success(6));
+    await advance(1);
+    const other = await openOther();
+    await other.session.clear();
+    await answer();
+    await done;
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await tokenIn(inner)).toBeUndefined();
+  });
+
+  test('the set of a refresh', async () => {
+    const { session, inner, slow, advance, answer } = await openLate(recordOf(1));
+    await answer();
+    await advance(14 * MINUTE);
+    slow.hold();
+    await advance(2 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(await tokenIn(inner)).toBe('advertising-1');
+    await answer();
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(await tokenIn(inner)).toBe('advertising-2');
+  });
+
+  test('a set whose write began before the store was late: once', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const writes: (() => void)[] = [];
+    let isHeld = false;
+    const update: Store['update'] = async (change) => {
+      const value = await inner.update(change);
+      if (isHeld) await new Promise<void>((resolve) => writes.push(resolve));
+      return value;
+    };
+    const { session } = fixture.open({ store: { ...inner, update } });
+    await session.ready;
+    isHeld = true;
+    const done = session.setTokens(success(6));
+    await fixture.advance(2_000);
+    expect(session.state.persistence).toBe('memory');
+    for (const end of writes) end();
+    await done;
+    expect(await inner.read()).toMatchObject({ generation: 2, set: { advertisingToken: 'advertising-6' } });
+  });
+});
+
+test('a store that fails after it was late is replaced by memory for the life of the page, with one error', async () => {
+  const fixture = createFixture();
+  let fail = (_: Error) => {};
+  const store: Store = {
+    read: hangsForever,
+    update: () => new Promise((_, reject) => (fail = reject)),
+  };
+  const { session, events } = fixture.open({ store });
+  await fixture.advance(1_500);
+  const done = session.setTokens(success(1)).catch(({ code }) => code);
+  await fixture.settle();
+  fail(new Error('gone'));
+  await fixture.advance(5_000);
+  expect(await done).toBe('storage_failed');
+  expect(session.advertisingToken).toBe('advertising-1');
+  expect(session.state.persistence).toBe('memory');
+  expect(names(events)).toEqual(['needsTokens empty', 'token set', 'error storage_failed']);
+});
+
+function hangsForever(): Promise<never> {
+  return new Promise(() => {});
+}
