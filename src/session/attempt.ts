@@ -80,8 +80,8 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { baseUrl, fetch, provide } = context.settings;
-  const limited = <T>(work: () => T) =>
-    withTimeout(REQUEST_MS, () => unlessWoken(context, kind, () => unlessLeft(work, signal), signal), kind, signal);
+  const limited = <T>(work: () => T | PromiseLike<T>) =>
+    withTimeout(REQUEST_MS, () => unlessLeft(context, kind, work, signal), kind, signal);
   if (kind === 'refresh') return limited(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
   const given = await limited<unknown>(() => provide?.({ signal, reason: need }));
   explain?.provided(given);
@@ -92,41 +92,33 @@ async function ask(
   return { kind: 'answered', answer: (explain?.parserOf('provide') ?? parsePlainAnswer)(given) };
 }
 
-/** If the work has lasted long when the page wakes up, it fails as if it had taken too long. */
-function unlessWoken<T>(
-  { events, now }: AttemptContext,
-  kind: string,
-  work: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  const startedAt = now();
-  return new Promise((resolve, reject) => {
-    const off = events.on('woken', () => {
-      if (now() - startedAt > OLD_MS) reject(new TokenError('timeout', explain?.woken(kind)));
-    });
-    signal.addEventListener('abort', off);
-    work().then(resolve, reject);
-  });
-}
-
 /**
  * Firefox and Safari end the requests of a page at the start of a navigation, before `pagehide`. That is no failure of the
  * service: the attempt goes on until the page is gone or, if it stays, until the time limit.
  */
-async function unlessLeft<T>(work: () => T, signal: AbortSignal): Promise<Awaited<T>> {
+function unlessLeft<T>(
+  { events, now }: AttemptContext,
+  kind: string,
+  work: () => T | PromiseLike<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const startedAt = now();
   let isLeft = false;
-  const onUnload = () => {
-    isLeft = true;
-  };
-  // Only during an attempt: Firefox does not keep a page that listens for this event in its back/forward cache.
-  globalThis.addEventListener?.('beforeunload', onUnload);
-  signal.addEventListener('abort', () => globalThis.removeEventListener?.('beforeunload', onUnload));
-  try {
-    return await work();
-  } catch (error) {
-    if (isLeft) await new Promise(() => {});
-    throw error;
-  }
+  return new Promise((resolve, reject) => {
+    const onUnload = () => {
+      isLeft = true;
+    };
+    // Only during an attempt: Firefox does not keep a page that listens for this event in its back/forward cache.
+    globalThis.addEventListener?.('beforeunload', onUnload);
+    const off = events.on('woken', () => {
+      if (now() - startedAt > OLD_MS) reject(new TokenError('timeout', explain?.woken(kind)));
+    });
+    signal.addEventListener('abort', () => {
+      off();
+      globalThis.removeEventListener?.('beforeunload', onUnload);
+    });
+    Promise.resolve(work()).then(resolve, (error) => isLeft || reject(error));
+  });
 }
 
 /** A response of the publisher's server, or an object that looks like one. */

@@ -8,9 +8,6 @@ import type { Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import type { SessionOptions, Settings } from './types.ts';
 
-/** `console.debug` is hidden by default in Chromium. */
-const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
-
 /** @throws {TypeError} the message of the development build names the option, what was expected and what was passed. */
 export function parseOptions(given: SessionOptions): Settings {
   explain?.options(given);
@@ -27,7 +24,8 @@ export function parseOptions(given: SessionOptions): Settings {
     timeoutMs,
     firstMs,
     maxMs,
-    logger: logger ?? (debug === true ? CONSOLE : undefined),
+    // Chromium hides `console.debug` by default.
+    logger: logger ?? (debug === true ? { debug: console.log } : undefined),
   });
 }
 

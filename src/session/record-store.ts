@@ -1,22 +1,27 @@
 /**
- * The stored record: reads and atomic updates. What is changed while memory stands in for a late store is kept, and applied in order
- * to what is really stored when the store answers.
+ * The stored record: reads and atomic updates, one at a time.
+ *
+ * If the store is late for an operation, memory stands in for it. When that operation has ended, one update applies what was changed
+ * meanwhile, in order, to what is really stored, and from there on the store is used again. If the store fails, memory stays for the
+ * life of the page.
  */
 
-import { ignoreFailure } from '../token/errors.ts';
-import type { Store } from './browser/store.ts';
+import { ignoreFailure, type TokenError } from '../token/errors.ts';
+import { memoryStore, type Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import { erased } from './rules/host-changes.ts';
 import { applied, type Change, parseRecord, type SessionRecord } from './rules/record.ts';
-import { createAccess, limited } from './store-access.ts';
+import { withTimeout } from './timeout.ts';
 
-/** What an operation has found. */
+/** A store that needs longer for an operation is late, ms; the same for opening it and the first read together. */
+const STORE_MS = 1_500;
+
+export function limited<T>(work: () => Promise<T>): Promise<T> {
+  return withTimeout(STORE_MS, work, 'the store');
+}
+
+/** What an operation has found and left: the same object if nothing has changed. */
 export interface Found {
-  /** It comes from the store, not from memory. */
-  readonly isStored: boolean;
-  /** How often the page had lost track of the store when the operation began. */
-  readonly absences: number;
-  /** The same object if nothing has changed. */
   readonly before: SessionRecord;
   readonly after: SessionRecord;
 }
@@ -24,9 +29,11 @@ export interface Found {
 export interface RecordStoreOwner {
   /** Returns what memory holds at first. */
   replacement(): SessionRecord | undefined;
-  /** The late store has answered, and its record has the changes of memory: `found` shows it. */
+  /** The store is used again, and `found` has what was changed meanwhile. */
   onAnswer(found: Found): void;
   onFailure(cause: unknown): void;
+  /** What follows from places outside the store, which is stored too: those of the drop-in. */
+  readonly adopt?: Change | undefined;
 }
 
 /** Apply changes in order. Not by `reduce`, which Prototype 1.6 replaces. */
@@ -36,23 +43,27 @@ export function appliedInOrder(record: SessionRecord, changes: readonly Change[]
   return after;
 }
 
-async function readIn(place: Store, baseUrl: string) {
+async function readIn(place: Store, baseUrl: string): Promise<Found> {
   const record = parseRecord(await place.read(), baseUrl);
   return { before: record, after: record };
 }
+
+const unchanged: Change = (record) => record;
 
 /** Erases the record if the result is undefined. A store that ends without calling `change` has failed. */
 async function updateIn<T extends SessionRecord | undefined>(
   place: Store,
   baseUrl: string,
   change: (record: SessionRecord) => SessionRecord | T,
+  adopt = unchanged,
 ) {
   let found: { readonly before: SessionRecord; readonly after: SessionRecord | T } | undefined;
   await place.update((stored) => {
-    const before = parseRecord(stored, baseUrl);
+    const record = parseRecord(stored, baseUrl);
+    const before = applied(record, adopt);
     const after = change(before);
     found = { before, after };
-    return after === before ? stored : after;
+    return after === record ? stored : after;
   });
   if (!found) throw new TypeError(explain?.notCalled);
   return found;
@@ -79,70 +90,106 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
   return isErased;
 }
 
-export function createRecordStore(baseUrl: string, given: Store, owner: RecordStoreOwner) {
-  /** What memory has done instead of a late store. */
+/** Changes the record at a place. */
+type Update = (place: Store, change: Change) => Promise<Found>;
+
+/** Run operations in order; each is repeated in memory if the store is late or fails. */
+function createQueue(given: Store, update: Update, { replacement, onAnswer, onFailure }: RecordStoreOwner) {
+  /** The store, or the memory in its place. */
+  let place = given;
+  let last: Promise<unknown> = Promise.resolve();
+  /** Resolves when the store is used again, or with false if it has failed. */
+  let late: Promise<boolean> | undefined;
+  /** What memory has done in its place. */
   let missed: Change[] = [];
-  /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
-  let erasing: Promise<boolean> | undefined;
-  const access = createAccess(given, {
-    replacement: () => {
-      missed = [];
-      return owner.replacement();
-    },
-    onFailure: owner.onFailure,
-    onLate: async () => {
-      const changes = missed;
-      const found = await update(given, (record) => {
-        if (access.hasFailed) return record;
-        // From here on, changes go to the store again.
-        access.place = given;
-        return appliedInOrder(record, changes, true);
-      });
-      if (!access.hasFailed) owner.onAnswer(found);
-    },
-  });
-  const found = async <T>(place: Store, work: Promise<T>) => {
-    const { absences } = access;
-    return { isStored: place === given, absences, ...(await work) };
+
+  const standIn = () => {
+    place = memoryStore(replacement());
+    missed = [];
   };
-  const update = (place: Store, change: Change): Promise<Found> => found(place, updateIn(place, baseUrl, change));
+  const resume = async () => {
+    const found = await update(given, (record) => {
+      place = given;
+      return appliedInOrder(record, missed, true);
+    });
+    onAnswer(found);
+    return true;
+  };
+  const fail = (cause: unknown) => {
+    if (place === given) standIn();
+    ignoreFailure(() => given.close?.());
+    onFailure(cause);
+    return false;
+  };
+  const run = async (work: (place: Store) => Promise<Found>, change?: Change): Promise<Found> => {
+    const begun = work(place);
+    try {
+      return await limited(() => begun);
+    } catch (cause) {
+      if ((cause as TokenError | undefined)?.code === 'timeout') explain?.storeLate();
+      standIn();
+      const repeated = work(place);
+      const onEnd = ({ before, after }: Found) => {
+        // The store has made this change itself.
+        if (after !== before) missed = missed.filter((each) => each !== change);
+      };
+      late = begun.then(onEnd).then(resume).catch(fail);
+      return repeated;
+    }
+  };
+  const use = (...operation: Parameters<typeof run>): Promise<Found> => {
+    const done = last.then(() => run(...operation));
+    last = done;
+    return done;
+  };
 
   return {
-    access,
-
-    /** `onStart` is called when the operation has its turn. */
-    read: (onStart: () => void): Promise<Found> =>
-      access.use((place) => {
-        onStart();
-        return found(place, readIn(place, baseUrl));
-      }),
-
+    place: () => place,
+    /** Resolves when all operations so far have ended, in the store or in memory. */
+    idle: () => last,
+    late: () => late,
+    use,
     /** Resolves after the write. Nothing changes unless `mayWrite()` at that moment. */
-    update(change: Change, mayWrite: () => boolean): Promise<Found> {
-      let isCalled = false;
-      return access.use((place) =>
-        update(place, (record) => {
-          // A store that is late only after it has called the change writes it; otherwise memory has it.
-          if ((place !== access.place && !isCalled) || !mayWrite()) return record;
-          if (place === given) isCalled = true;
-          else if (!isCalled) missed.push(change);
+    update: (change: Change, mayWrite: () => boolean) => {
+      const work = (to: Store) =>
+        update(to, (record) => {
+          // Memory stands in, and has the change.
+          if (to !== place || !mayWrite()) return record;
+          if (to !== given) missed.push(change);
           return applied(record, change);
-        }),
-      );
+        });
+      return use(work, change);
     },
+  };
+}
+
+export function createRecordStore(baseUrl: string, given: Store, owner: RecordStoreOwner) {
+  const { adopt } = owner;
+  const update: Update = (place, change) => updateIn<SessionRecord>(place, baseUrl, change, adopt);
+  const { use, ...queue } = createQueue(given, update, owner);
+  /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
+  let erasing: Promise<boolean> | undefined;
+
+  return {
+    ...queue,
+    /** `onStart`: the operation has its turn. */
+    read: (onStart: () => void) =>
+      use(async (from) => {
+        onStart();
+        return adopt ? update(from, unchanged) : readIn(from, baseUrl);
+      }),
 
     /** After a call of the host. Resolves when a late store has answered; false: the next page may find the former user. */
     async isConfirmed(): Promise<boolean> {
-      await access.late;
-      if (!access.hasFailed) return true;
+      if ((await queue.late()) !== false) return true;
       erasing ??= eraseFailed(given, baseUrl).finally(() => void (erasing = undefined));
       return erasing;
     },
 
     /** Resolves when nothing is left to be written. */
     async settled(): Promise<void> {
-      await access.idle();
-      await access.late;
+      await queue.idle();
+      await queue.late();
       await erasing;
     },
   };

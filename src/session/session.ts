@@ -14,11 +14,12 @@ import { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.ts';
+import { limited } from './record-store.ts';
 import { loggedOut } from './rules/host-changes.ts';
 import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
+import type { Change } from './rules/record.ts';
 import type { SessionState } from './rules/state.ts';
 import { createShownRecord } from './shown-record.ts';
-import { limited } from './store-access.ts';
 import type { Session, SessionOptions } from './types.ts';
 
 /**
@@ -28,7 +29,11 @@ import type { Session, SessionOptions } from './types.ts';
  * @example const session = createSession({ baseUrl: 'https://operator.example', provide });
  */
 export function createSession(options: SessionOptions): Session {
-  const core = createCore(options);
+  return sessionOf(createCore(options));
+}
+
+/** Start the session of a core, and offer its methods. */
+export function sessionOf(core: Core): Session {
   const { settings, events } = core;
   const stopWatching = explain?.watch(settings);
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
@@ -66,7 +71,7 @@ export function createSession(options: SessionOptions): Session {
     },
     clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
-    // `isPageLoad` is an option of the script tag and the drop-in, which is not public.
+    // `isPageLoad` is an option of the script tag, which is not public.
     signIn: (given?: { user?: string | undefined; isPageLoad?: boolean }) => {
       const user = userOf(settings, given);
       const { isPageLoad } = ownMembers(given);
@@ -82,15 +87,15 @@ export function createSession(options: SessionOptions): Session {
   return explain ? explain.session(session, core) : session;
 }
 
-/** Its parts call one another only once all of them exist. */
-function createCore(options: SessionOptions): Core {
+/** Its parts call one another only once all of them exist. `adopt`: see `RecordStoreOwner`. */
+export function createCore(options: SessionOptions, adopt?: Change): Core {
   const settings = parseOptions(options);
-  const { baseUrl, name, logger, consent } = settings;
+  const { name, logger } = settings;
   const { now, follow } = createClock(settings.now);
   // A missing IndexedDB (Node, some webviews) is not a failure.
   const store = settings.store ?? ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
   // Opening the store is the slowest step before the first token: start it, and build the session meanwhile.
-  if (!consent) ignoreFailure(() => store.open?.());
+  if (!settings.consent) ignoreFailure(() => store.open?.());
   const log = (what: unknown): void => void ignoreFailure(() => logger?.debug('tessera', what));
   // All members are own: a link may set members of `Object.prototype`.
   const core = ownMembers<Core>({
@@ -107,8 +112,9 @@ function createCore(options: SessionOptions): Core {
     now,
     log,
     events: createEvents(),
-    records: createShownRecord(baseUrl, store, {
+    records: createShownRecord(settings.baseUrl, store, {
       follow,
+      adopt,
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
       onSeen: (...seen) => void Object.assign(core, pageStateAfter(core, ...seen)),
       onAnswer: () => {

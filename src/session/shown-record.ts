@@ -20,6 +20,7 @@ export interface RecordOwner {
   /** A late store has answered. Other tabs do not know yet what this page has changed. */
   onAnswer(): void;
   onFailure(cause: unknown): void;
+  readonly adopt?: Change | undefined;
 }
 
 export type ShownRecord = ReturnType<typeof createShownRecord>;
@@ -29,62 +30,67 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   let lastSeen: SessionRecord | undefined;
   /** What is really stored has been seen. */
   let isKnown = false;
-  /** How often the page had lost track of the store when it saw that record. */
+  /** How often the page has lost track of the store, because it may have missed messages. */
+  let absences = 0;
+  /** How often it had lost track when it began to read or write that record. */
   let seenAbsences = -1;
   let onTheWay: readonly Change[] = [];
   /** One read that waits for its turn is enough for any number of messages. */
   let queuedRead: Promise<void> | undefined;
-  const isCurrent = (): boolean => seenAbsences === access.absences;
+  const isCurrent = (): boolean => seenAbsences === absences;
   /** The record even while it may be out of date. */
   const latest = () => appliedInOrder(lastSeen ?? empty, onTheWay);
-  const see = ({ isStored, absences, after }: Found, cause?: Cause) => {
+  const see = (record: SessionRecord, at: number, cause?: Cause) => {
     const isFirst = !isKnown;
     const before = lastSeen ?? empty;
     // Without a cause, another tab wrote the record: a moment ago, if this page has missed nothing.
-    const at = writtenAt(after);
-    if (!cause && isCurrent() && at !== writtenAt(before)) owner.follow(at);
-    lastSeen = after;
-    isKnown ||= isStored;
-    if (absences > seenAbsences) seenAbsences = absences;
-    owner.onSeen(before, after, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
+    const instant = writtenAt(record);
+    if (!cause && isCurrent() && instant !== writtenAt(before)) owner.follow(instant);
+    lastSeen = record;
+    isKnown ||= store.place() === given;
+    if (at > seenAbsences) seenAbsences = at;
+    owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
   const store = createRecordStore(baseUrl, given, {
+    ...owner,
     // Until a page that was away has looked again, its user may have logged out in another tab.
     replacement: () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)),
-    onAnswer: (found) => {
-      see(found);
+    onAnswer: ({ after }) => {
+      see(after, seenAbsences);
       owner.onAnswer();
     },
-    onFailure: owner.onFailure,
   });
-  const { access, isConfirmed, settled } = store;
+  const { idle, isConfirmed, settled } = store;
 
   return {
-    idle: access.idle,
+    idle,
     isConfirmed,
     settled,
     latest,
-    loseTrack: () => void access.absences++,
-    release: () => ignoreFailure(() => access.place.close?.()),
+    loseTrack: () => void absences++,
+    release: () => ignoreFailure(() => store.place().close?.()),
     /** What the page may show: an empty record while it is unknown. */
     get view(): View {
-      const isSettled = isCurrent() && !onTheWay.length;
-      return { record: isCurrent() ? latest() : empty, isSettled, kind: access.place.kind ?? 'custom' };
+      const kind = store.place().kind ?? 'custom';
+      return { record: isCurrent() ? latest() : empty, isSettled: isCurrent() && !onTheWay.length, kind };
     },
-    read: (): Promise<void> =>
-      (queuedRead ??= store
-        .read(() => {
-          queuedRead = undefined;
-        })
-        .then(see)),
+    read(): Promise<void> {
+      let at = 0;
+      const onStart = () => {
+        at = absences;
+        queuedRead = undefined;
+      };
+      return (queuedRead ??= store.read(onStart).then(({ after }) => see(after, at)));
+    },
     /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
     async update(change: Change, cause?: Cause, isErasure?: boolean): Promise<Found> {
+      const at = absences;
       const isHost = cause === 'set';
       const mayWrite = () => owner.mayWrite(isErasure);
       if (isHost) onTheWay = [...onTheWay, change];
       const found = await store.update(change, mayWrite);
       if (isHost) onTheWay = onTheWay.slice(1);
-      if (mayWrite()) see(found, found.after === found.before ? undefined : cause);
+      if (mayWrite()) see(found.after, at, found.after === found.before ? undefined : cause);
       return found;
     },
   };

@@ -36,7 +36,7 @@ describe('the option consent', () => {
 
 describe('erasing needs no consent', () => {
   test.each<[string, (session: ReturnType<typeof openAsking>['session']) => Promise<void>, object]>([
-    ['a logout', (session) => session.clear(), { changedAt: START }],
+    ['a logout', (session) => session.clear(), { changedAt: START + 1 }],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' }), { optedOut: true }],
   ])('%s before the answer of the gate is recorded at once', async (_, call, expected) => {
     const { session, inner, settle } = openAsking(recordOf(1));

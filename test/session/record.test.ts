@@ -75,5 +75,5 @@ test('the record contains the set, generation, times, clock offset and operator,
   const empty = { v, baseUrl, offsetMs, receivedAt: 0, changedAt: Date.now(), acceptedUntil };
   expect(await store.read()).toEqual({ ...empty, generation: 2 });
   await session.setTokens({ status: 'optout' });
-  expect(await store.read()).toEqual({ ...empty, generation: 3, optedOut: true });
+  expect(await store.read()).toEqual({ ...empty, generation: 3, changedAt: empty.changedAt + 1, optedOut: true });
 });

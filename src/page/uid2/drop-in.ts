@@ -1,6 +1,9 @@
 /** The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do. */
 
-import { createSession } from '../../session/index.ts';
+import { commit } from '../../session/commit.ts';
+import { setByHost } from '../../session/rules/host-changes.ts';
+import type { Change } from '../../session/rules/record.ts';
+import { createCore, sessionOf } from '../../session/session.ts';
 import { withTimeout } from '../../session/timeout.ts';
 import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
@@ -17,7 +20,6 @@ import {
   wireOf,
   withNewest,
 } from './precedence.ts';
-import { createRecords } from './records.ts';
 import {
   type DropIn,
   identityOf,
@@ -26,9 +28,11 @@ import {
   isStarted,
   knownNow,
   readCandidates,
+  recordOf,
   type Started,
 } from './state.ts';
 import { eventsBetween, needsLogin, statusBetween } from './status.ts';
+import { createStore } from './store.ts';
 import type { InitOptions } from './types.ts';
 import { warnOfForeignCookie, watchCookie } from './warnings.ts';
 
@@ -52,30 +56,25 @@ function keep(
 }
 
 /** Store a change of the page in the places before it is recorded: the page may be closed before the database responds. */
-function keepChange(
-  dropIn: DropIn,
-  { records }: Started,
-  answer: Candidate['answer'],
-  ownsCookie?: boolean,
-): Candidate {
+function keepChange(dropIn: DropIn, answer: Candidate['answer'], ownsCookie?: boolean): Candidate {
   // Later than every known change, even if the clock was set back.
-  const { changedAt } = withNewest(records.view(), choose(readCandidates(dropIn)).newest);
+  const { changedAt } = withNewest(recordOf(dropIn.state), choose(readCandidates(dropIn)).newest);
   const candidate = { answer, changedAt: Math.max(Date.now(), changedAt + 1) };
   keep(dropIn, candidate, ownsCookie);
   return candidate;
 }
 
 /** Apply to the session what its record does not contain yet, and return whether there is anything. */
-function follow({ considered }: DropIn, { session, records }: Started, candidates: readonly Candidate[]): boolean {
+function follow({ considered }: DropIn, { core }: Started, candidates: readonly Candidate[]): boolean {
   const { newest, supplied } = choose(candidates);
-  const isRecordOld = isNews(records.view(), newest);
-  // The store adds what is newer: as on a page that was rendered again, the session only has to look at it.
-  if (isRecordOld) void session.signIn({ isPageLoad: true } as object);
+  const change = (made: Change) => void commit(core, made).catch(() => {});
+  const isRecordOld = isNews(core.records.latest(), newest);
+  if (isRecordOld) change((record) => withNewest(record, newest));
   // After an opt-out, a set waits until the service accepts it.
   const isNew = supplied && !considered.has(supplied.refreshToken);
   if (isNew) {
     considered.add(supplied.refreshToken);
-    void session.setTokens(toWire(supplied));
+    change(setByHost(supplied, core.now()));
   }
   return isRecordOld || !!isNew;
 }
@@ -109,7 +108,7 @@ function announce(dropIn: DropIn, state: Started): void {
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || followPlaces(dropIn)) return;
-  const candidate = candidateOfRecord(state.records.view(), needsLogin(knownNow(dropIn)));
+  const candidate = candidateOfRecord(recordOf(state), needsLogin(knownNow(dropIn)));
   state.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
   // What can be erased was: if it is there again, a server has set it again.
@@ -144,19 +143,21 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     // If nothing else is known, store it now: the page may be closed before the database responds.
     if (!newest) keep(dropIn, { answer: offer, changedAt: BEFORE_ALL });
   }
-  const records = createRecords(name, baseUrl, () => choose([...readCandidates(dropIn), ...state.candidates]).newest);
-  const session = createSession({
+  const settings = {
     baseUrl,
     name,
-    store: records,
+    store: createStore(name, baseUrl),
     // The session ignores a set that it has had before, or that a logout has ended, because the page may come from a cache.
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
-  });
+  };
+  const core = createCore(settings, (record) =>
+    withNewest(record, choose([...readCandidates(dropIn), ...state.candidates]).newest),
+  );
   const state: Started = {
     name: 'reading',
-    session,
-    records,
+    core,
+    session: sessionOf(core),
     candidates,
     isInvalid: !!page && !fromPage,
     isLoggedOut: false,
@@ -165,9 +166,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
   if (candidates.length > 0)
-    void withTimeout(RECORD_WAIT_MS, () => session.ready, name).catch(() => isCurrent() && announce(dropIn, state));
-  session.subscribe(() => update(dropIn));
-  void session.ready.then(() => {
+    void withTimeout(RECORD_WAIT_MS, () => state.session.ready, name).catch(
+      () => isCurrent() && announce(dropIn, state),
+    );
+  state.session.subscribe(() => update(dropIn));
+  void state.session.ready.then(() => {
     if (!isCurrent()) return;
     state.name = 'ready';
     if (warnOfCookie) warnOfCookie();
@@ -189,9 +192,9 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   }
   considered.delete((candidate.answer as TokenSet).refreshToken);
   // The record has the time of the mark: otherwise the mark would count as newer for ever.
-  if (isMark(candidate)) candidate = keepChange(dropIn, state, candidate.answer);
+  if (isMark(candidate)) candidate = keepChange(dropIn, candidate.answer);
   // After an opt-out, a set waits until the service accepts it.
-  else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, state, candidate.answer);
+  else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, candidate.answer);
   // A logout comes before it.
   state.candidates = [candidate, ...state.candidates.filter(({ answer }) => answer === 'optout')];
   if (state.name === 'ready') follow(dropIn, state, [candidate]);
@@ -203,7 +206,7 @@ export function disconnect(dropIn: DropIn): void {
   if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
   if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
-  keepChange(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
+  keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.candidates = state.candidates.filter(isMark);
   state.isLoggedOut = true;
   if (isDevelopment) warnOfForeignCookie(dropIn);

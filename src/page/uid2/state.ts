@@ -1,13 +1,13 @@
 /** The state of one drop-in, and functions that read it. Nothing here changes the state. */
 
+import type { Core } from '../../session/core.ts';
 import type { Session } from '../../session/index.ts';
-import { emptyRecord, serviceTime } from '../../session/rules/record.ts';
+import { emptyRecord, type SessionRecord, serviceTime } from '../../session/rules/record.ts';
 import { phaseOf, tokenAt } from '../../token/phase.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
 import { type Candidate, candidatesIn, choose, isNews, withChoice } from './precedence.ts';
-import type { Records } from './records.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
@@ -15,7 +15,7 @@ export interface Started {
   /** `reading`: the session's record is not known yet. */
   name: 'reading' | 'ready';
   readonly session: Session;
-  readonly records: Records;
+  readonly core: Core;
   /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
   candidates: readonly Candidate[];
   /** The page has supplied a malformed identity: report it with the next event. */
@@ -56,15 +56,20 @@ export function isRefreshing(state: State): boolean {
   return isStarted(state) && ['in_progress', 'other_tab', 'storage'].includes(`${state.session.state.next?.reason}`);
 }
 
+/** The record as the session shows it, even while it may be out of date; empty before `init`. */
+export function recordOf(state: State): SessionRecord {
+  return isStarted(state) ? state.core.records.latest() : emptyRecord('');
+}
+
 export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
   const now = Date.now();
-  const record = isStarted(state) ? state.records.view() : emptyRecord('');
+  const record = recordOf(state);
   // While the record is read for the first time, `candidates` has what the places held too.
   const places = state.name === 'reading' ? [] : readCandidates(dropIn);
   const choice = choose(isStarted(state) ? [...places, ...state.candidates] : places);
-  // A page that was hidden reads the record again, and the session returns no token until then. It sees a record after its store.
-  if (isSettled(state) && state.session.state.generation === record.generation && !isNews(record, choice.newest)) {
+  // A page that was hidden reads the record again, and the session returns no token until then.
+  if (isSettled(state) && !isNews(record, choice.newest)) {
     const { advertisingToken } = state.session;
     const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
     return { ...describe(phase, advertisingToken, endsAt, now + clockOffsetMs), set: record.set };

@@ -3,7 +3,7 @@
 import { warn } from '../../session/explain/warnings.ts';
 import { cookieNameOf, readCookies } from './places.ts';
 import { type Candidate, choose } from './precedence.ts';
-import { type DropIn, isStarted, readCandidates } from './state.ts';
+import { type DropIn, isStarted, readCandidates, recordOf } from './state.ts';
 import type { Product } from './types.ts';
 
 /** How long a page may take to call `init`, ms. */
@@ -35,7 +35,7 @@ export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): (
     say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
   return () => {
     const { state } = dropIn;
-    if (useCookie && candidates.length === 0 && isStarted(state) && state.records.view().set)
+    if (useCookie && candidates.length === 0 && isStarted(state) && recordOf(state).set)
       say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
   };
 }

@@ -4,7 +4,7 @@
  */
 
 import { ownMembers } from '../../token/checks.ts';
-import { TokenError } from '../../token/errors.ts';
+import type { TokenError } from '../../token/errors.ts';
 import { phaseOf, tokenAt } from '../../token/phase.ts';
 import type { Answer, TokenSet } from '../../token/token-set.ts';
 import { optedOut, setByHost } from './host-changes.ts';
@@ -80,7 +80,7 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, p
     if (isOver || isEarly || isLeased(record, now, lease.isLocked)) return record;
     const { lease: before } = record;
     const isGone = !before || (before.isLocked && lease.isLocked);
-    return { ...(isGone ? record : failed(record, plan, new TokenError('timeout'), pause, now)), lease };
+    return { ...(isGone ? record : failed(record, plan, {}, pause, now)), lease };
   };
 }
 
@@ -130,7 +130,10 @@ function counted(record: SessionRecord, pause: Pause, now: number): RetryState {
   };
 }
 
-function failed(record: SessionRecord, plan: Plan, error: TokenError, pause: Pause, now: number): SessionRecord {
+/** What of an error decides the pause after it. */
+type Fault = Partial<Pick<TokenError, 'status' | 'retryAfterMs'>>;
+
+function failed(record: SessionRecord, plan: Plan, error: Fault, pause: Pause, now: number): SessionRecord {
   const retry = counted(record, pause, now);
   const isRefused = isRefusal(plan, error);
   // The page called `refresh()`: earlier refusals no longer count.

@@ -18,7 +18,7 @@ export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => (
 export function loggedOut(now: number, forget = false): Change {
   return (record) => ({
     ...erased(record),
-    changedAt: now,
+    changedAt: Math.max(now, record.changedAt + 1),
     acceptedUntil: forget ? 0 : record.acceptedUntil,
   });
 }
@@ -47,12 +47,11 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
     // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
     if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
     return {
-      ...erased(record),
+      ...loggedOut(now)(record),
       set,
       user,
       optedOut: isFromService ? undefined : record.optedOut,
       receivedAt: now,
-      changedAt: now,
       acceptedUntil: Math.max(record.acceptedUntil, set.expiresAt),
       // Otherwise a service that refuses every user of this browser would be called endlessly.
       retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,

@@ -34,7 +34,7 @@ const TEMPORARY = [408, 425, 429];
  * Whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. An error
  * without a status had no answer.
  */
-export function isRefusal({ kind }: Plan, { status = 500 }: TokenError): boolean {
+export function isRefusal({ kind }: Plan, { status = 500 }: Partial<Pick<TokenError, 'status'>>): boolean {
   return kind === 'refresh' && status < 500 && !TEMPORARY.includes(status);
 }
 

@@ -34,10 +34,8 @@ export function eventsFor(
   if (isNeedReported) events.push(['needsTokens', { reason: need }]);
   if (optedOut && !before.optedOut) events.push(['optout', {}]);
   if (ended && !before.ended) events.push(['expired', { token: 'refresh' }]);
-  if (set && token && token !== before.token) {
-    const { advertisingToken, expiresAt, refreshAt } = set;
-    events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
-  }
+  if (set && token && token !== before.token)
+    events.push(['token', { advertisingToken: token, expiresAt: set.expiresAt, refreshAt: set.refreshAt, cause }]);
   const isExpired = !optedOut && !token && !!before.token && !!set;
   // If only the local clock says that the refresh token has expired, the service must confirm it, if the page asks it.
   const isInDoubt = isExpired && canRefresh && !ended && at >= set.endsAt;
