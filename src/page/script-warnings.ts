@@ -43,10 +43,30 @@ function say(text: string): void {
   warn(`script tag: ${text}`);
 }
 
+/** Whether `document` is a proxy: the accessors of its prototype refuse it. */
+function isDocumentProxy(): boolean {
+  try {
+    if (globalThis.document) Reflect.get(Object.getPrototypeOf(document), 'currentScript', document);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function warnOfNoTag(): void {
+  if (globalThis.document?.querySelector('script[type="module"][src*="tessera"]'))
+    say('type="module" hides the tag from the script, so its attributes are ignored: remove it');
+  else if (isDocumentProxy())
+    say(
+      'a micro frontend runs this file in a sandbox that hides the tag, so its attributes are ignored: call tessera.createSession',
+    );
+}
+
 export function checkTag(tag: HTMLScriptElement | undefined): void {
-  const module = tag ? null : globalThis.document?.querySelector('script[type="module"][src*="tessera"]');
-  if (module) say('type="module" hides the tag from the script, so its attributes are ignored: remove it');
-  if (!tag) return;
+  if (!tag) {
+    warnOfNoTag();
+    return;
+  }
   const given = tag.getAttributeNames().flatMap((name) => (name.startsWith('data-') ? name.slice(5) : []));
   for (const name of given) {
     const fault = attributeFault(name);

@@ -551,6 +551,20 @@ describe('the development build warns about a tag', () => {
     expect(warn.mock.calls).toEqual([[text]]);
   });
 
+  test('in a micro frontend whose sandbox hides the tag', async () => {
+    const refuse = () => {
+      throw new TypeError('Illegal invocation');
+    };
+    Object.defineProperty(Object.getPrototypeOf(document), 'currentScript', { configurable: true, get: refuse });
+    const proxy = new Proxy(document, { get: (target, key) => key !== 'currentScript' && Reflect.get(target, key) });
+    vi.stubGlobal('document', proxy);
+    vi.resetModules();
+    await import('../../src/page/script.ts');
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      '[tessera] script tag: a micro frontend runs this file in a sandbox that hides the tag, so its attributes are ignored: call tessera.createSession',
+    );
+  });
+
   test('with type="module"', async () => {
     document.body.innerHTML = '<script type="module" data-src="/tessera.dev.js"></script>';
     document.querySelector('script')!.setAttribute('src', 'data:text/javascript,tessera');

@@ -76,6 +76,30 @@ export const builtins: World[] = [
     }`,
   },
   {
+    name: 'a proxy of document, as micro frontends give their pages (qiankun, Garfish)',
+    in: ['npm test', 'drop-in'],
+    // They run the text of a script inside functions whose parameters have the names of the globals.
+    early: `const real = document;
+      const bound = (value) => (typeof value === 'function' ? value.bind(real) : value);
+      const proxy = new Proxy(real, { get: (target, name) => bound(target[name]), set: (target, name, value) => Reflect.set(target, name, value) });
+      window.runWith = (text, tag) => {
+        Object.defineProperty(real, 'currentScript', { configurable: true, get: () => tag });
+        new Function('document', text)(proxy);
+        delete real.currentScript;
+      };`,
+    tag: (tag) =>
+      tag.replace(
+        /<script src="([^"]+)"([^>]*)><\/script>/,
+        `<script type="text" id="app"$2></script><script>{
+          const request = new XMLHttpRequest();
+          request.open('GET', '$1', false);
+          request.send();
+          runWith(request.responseText + '//# sourceURL=$1', document.getElementById('app'));
+        }</script>`,
+      ),
+    builds: ['tag', 'drop-in'],
+  },
+  {
     name: 'enumerable members of the prototypes of builtins',
     in: ['tag'],
     early: `for (const builtin of [Object, Array, Function, String, Promise]) builtin.prototype.extra = () => 'extra';`,

@@ -2,10 +2,15 @@
 
 /**
  * Read through the accessor of the prototype: an element with `name="visibilityState"` hides `document.visibilityState`, and user
- * content can contain one. A script may have replaced `Document`. Undefined without a document (workers, Node).
+ * content can contain one. A script may have replaced `Document`. The accessor refuses the proxy that a micro frontend has as its
+ * `document`: that answers itself. Undefined without a document (workers, Node).
  */
 export function readDocument(name: 'baseURI' | 'currentScript' | 'visibilityState'): unknown {
-  return globalThis.document && Reflect.get(Object.getPrototypeOf(document), name, document);
+  try {
+    return Reflect.get(Object.getPrototypeOf(document), name, document);
+  } catch {
+    return globalThis.document?.[name];
+  }
 }
 
 /** True without a document (workers, Node). */
