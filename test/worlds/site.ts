@@ -47,15 +47,15 @@ const loaders: Record<Build, (baseUrl: string, tokenAt: string) => string> = {
       close: () => __uid2.abort(),
       on() {},
     };
-    let isKnown;
-    __uid2.callbacks.push((event, { identity }) => {
+    const hear = (event, { identity }) => {
       if (event === 'OptoutReceived') seen.event('optout', {});
       if (event === 'IdentityUpdated') seen.event(identity ? 'token' : 'expired', identity ? { advertisingToken: identity.advertising_token } : {});
-      if (event !== 'InitCompleted' || isKnown) return;
-      isKnown = true;
+      if (event !== 'InitCompleted') return;
       seen.start(session);
       if (!identity) provide().then((answer) => answer && __uid2.setIdentity(answer.body));
-    });
+    };
+    // A callback that is pushed late receives what it has missed.
+    __uid2.callbacks.push((event) => event === 'InitCompleted' && __uid2.callbacks.push(hear));
     __uid2.init({ baseUrl: '${baseUrl}' });
   }</script>`,
 };

@@ -26,13 +26,15 @@ export function createCallbacks(list: Callback[], current: () => Identity | null
     // A copy, because a callback that is pushed meanwhile receives the event when it is pushed.
     for (const callback of [...to]) run(() => callback(event, payload));
   };
-  list.push = (...more) => {
+  const push = (...more: Callback[]) => {
     // What they have missed. As in the UID2 SDK, only the event at load has an identity.
     send(more, 'SdkLoaded', {});
     const identity = current();
     if (identity !== undefined) send(more, 'InitCompleted', { identity });
-    return Array.prototype.push.apply(list, more);
+    return [].push.apply(list, more as never);
   };
+  // Not an assignment, which fails if `Array.prototype` is frozen.
+  Object.defineProperty(list, 'push', { value: push, writable: true });
   const callbacks: Callbacks = {
     list,
     emit: (event, identity) => send(callbacks.list, event, { identity }),

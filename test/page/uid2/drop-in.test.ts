@@ -94,6 +94,18 @@ describe('the global', () => {
     );
   });
 
+  test('a callback that is pushed late receives them although Array.prototype is frozen', async () => {
+    const { push } = Array.prototype;
+    const callbacks: Callback[] = Object.setPrototypeOf(
+      [],
+      Object.freeze(Object.assign(Object.create(Array.prototype), { push })),
+    );
+    load({ callbacks });
+    sdk.callbacks.push(note);
+    await fixture.settle();
+    expect(events()).toEqual(['SdkLoaded']);
+  });
+
   test('a callback that another callback pushes receives each event once', async () => {
     load({ callbacks: [(event) => event === 'SdkLoaded' && window.__uid2?.callbacks?.push(note)] });
     await fixture.settle();
