@@ -10,7 +10,7 @@ import { readDocument } from '../session/browser/lifecycle.ts';
  * in the prototype chain of `window`, never own properties.
  */
 export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefined {
-  return Object.hasOwn(window, name) ? window[name] : undefined;
+  return Object.getOwnPropertyDescriptor(window, name) && window[name];
 }
 
 /**
@@ -32,7 +32,7 @@ export function writeDocumentCookie(row: string): void {
 }
 
 /** What relative addresses of the page refer to, as long as no script adds a `<base>`. */
-export const pageUrl = readDocument('baseURI') as string;
+export const pageUrl = /* @__PURE__ */ readDocument('baseURI') as string;
 
 const running = readDocument('currentScript');
 
@@ -40,7 +40,7 @@ const running = readDocument('currentScript');
  * The `<script>` tag that runs this file; undefined if a classic script tag did not load it. Read while the file runs for the
  * first time, because `currentScript` is null afterwards.
  */
-export const scriptTag = globalThis.document && running instanceof HTMLScriptElement ? running : undefined;
+export const scriptTag = running && running instanceof HTMLScriptElement ? running : undefined;
 
 /** Read an attribute `data-...` of the tag. Not by `dataset`, which a library that runs scripts in a worker may not list. */
 export function dataOf(name: string): string | undefined {

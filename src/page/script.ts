@@ -28,21 +28,16 @@ function provideFrom(url: string): (request: ProvideRequest) => Promise<unknown>
   };
 }
 
-/** The events of a session that are repeated on `window`, and their names there. */
-const DOM_EVENTS = {
-  token: 'tessera:token',
-  expired: 'tessera:expired',
-  optout: 'tessera:optout',
-  needsTokens: 'tessera:needstokens',
-} satisfies Record<Exclude<EventName, 'error'>, string>;
-
-/** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
+/**
+ * Repeat a session's events on `window`: `needsTokens` as `tessera:needstokens`. Every script on the page can listen, so they carry
+ * only phase and times.
+ */
 function repeatEvents(session: Session) {
-  for (const [event, name] of Object.entries(DOM_EVENTS))
-    session.on(event as keyof typeof DOM_EVENTS, () => {
+  for (const name of ['token', 'expired', 'optout', 'needsTokens'] satisfies EventName[])
+    session.on(name, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
-      dispatchEvent(new CustomEvent(name, ownMembers({ detail })));
+      dispatchEvent(new CustomEvent(`tessera:${name.toLowerCase()}`, ownMembers({ detail })));
     });
 }
 

@@ -83,7 +83,7 @@ function attempt<T>(work: () => T): T | undefined {
  */
 function googletag(): Google {
   // Like `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
-  const own = Object.hasOwn(page, 'googletag') ? page.googletag : undefined;
+  const own = Object.getOwnPropertyDescriptor(page, 'googletag') && page.googletag;
   const google = own ?? (page.googletag = {});
   google.cmd ??= [] as (() => void)[];
   return google;

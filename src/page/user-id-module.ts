@@ -38,7 +38,7 @@ function globalPrebid(): Prebid {
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };
   // The same as `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
-  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
+  const own = Object.getOwnPropertyDescriptor(page, 'pbjs') && page.pbjs;
   return own ?? (page.pbjs = {});
 }
 

@@ -31,9 +31,9 @@ export function ownMembers(given: unknown): unknown {
  * its methods.
  */
 export function requestOptions(given: RequestInit): RequestInit {
-  const options: Record<string, unknown> = { ...given };
-  for (const name in options) if (!Object.hasOwn(given, name)) options[name] = undefined;
-  return options;
+  let hidden = {};
+  for (const name in hidden) hidden = { ...hidden, [name]: undefined };
+  return { ...hidden, ...given };
 }
 
 /** `null`, `array`, `empty string`, for a promise what to do about it, or what `typeof` returns. */

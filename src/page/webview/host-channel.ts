@@ -48,7 +48,8 @@ const REPEAT_MS = 250;
  */
 function readPort<T>(name: string, read: (found: T) => Port | undefined): Port | undefined {
   try {
-    return name === 'webkit' || Object.hasOwn(window, name) ? read(Reflect.get(window, name)) : undefined;
+    const isHosts = name === 'webkit' || Object.getOwnPropertyDescriptor(window, name);
+    return isHosts ? read(Reflect.get(window, name)) : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 /** Parses what the page supplies, and names the remedy for the forms that are mistaken for an answer. */
 
+import { ownMembers } from '../../token/checks.ts';
 import { expectedGot, ignoreFailure, TokenError } from '../../token/errors.ts';
 import { type Answer, parseAnswer } from '../../token/token-set.ts';
 
@@ -23,7 +24,7 @@ export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unkno
 function formFault(input: unknown): string | undefined {
   const { body, tokens } = Object(input) as Record<string, unknown>;
   if (typeof Object(body).then === 'function') return expectedGot('body', 'object', 'a Promise: await it');
-  const isResult = [input, tokens, body].some((set) => Object.hasOwn(Object(set), 'advertisingToken'));
+  const isResult = [input, tokens, body].some((set) => 'advertisingToken' in ownMembers(set));
   return isResult
     ? expectedGot(
         'token set',

@@ -1,6 +1,6 @@
 /** Checks the arguments of a session's methods. */
 
-import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import { choiceFault, kindOf, nameFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import type { EventName } from '../rules/session-events.ts';
 import type { Session } from '../types.ts';
@@ -63,7 +63,7 @@ export function checkArguments(session: Session, core: Inside): Session {
     },
     signIn(options) {
       // The script tag and the drop-in call it with an option of their own.
-      if (!Object.hasOwn(Object(options), 'isPageLoad')) checkCallOptions('signIn', options);
+      if (!('isPageLoad' in ownMembers(options))) checkCallOptions('signIn', options);
       checkLabel(options?.user);
       return signIn(options);
     },

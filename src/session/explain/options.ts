@@ -1,6 +1,6 @@
 /** Checks the names and types of a session's options. */
 
-import { addressFault, choiceFault, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import { addressFault, choiceFault, nameFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import type { Store } from '../browser/store.ts';
 import type { SessionOptions } from '../types.ts';
 import { checkLabel } from './warnings.ts';
@@ -34,9 +34,9 @@ const LOGGER = { debug: 1 } satisfies Record<keyof NonNullable<SessionOptions['l
 
 function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
   throwIf(nameFault(path, Object.keys(types), given));
+  const own = ownMembers(given as unknown);
   for (const [name, type] of Object.entries(types)) {
-    // Only own members: a link may set members of `Object.prototype`.
-    const value = Object.hasOwn(given, name) ? (given as Record<string, unknown>)[name] : undefined;
+    const value = own[name];
     if (type !== 'any' && value !== undefined) throwIf(typeFault(path + name, type, value));
   }
 }
