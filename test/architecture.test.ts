@@ -17,6 +17,7 @@ const INSTALLED_ON_FIRST_USE = [
   'docs/.vitepress',
   'test/consumers',
   'test/hosts',
+  'test/oldest',
 ];
 
 /** The one folder that documents name and a clone does not have. */

@@ -60,7 +60,7 @@ export const moved: World[] = [
   },
   {
     name: 'plain http, own scripts only, and a server that fails once: no Web Crypto, no Web Locks, a second file',
-    in: ['npm test', 'firefox', 'webkit'],
+    in: ['npm test', 'firefox', 'webkit', 'oldest'],
     isPlain: true,
     policy: ownScripts,
     // A browser remembers a module that could not be loaded.

@@ -38,6 +38,8 @@ export interface Seen {
   onlyOf(users: string): void;
   /** `resolved`, or the code of the error. */
   outcome(call: () => unknown): Promise<string>;
+  /** Throw in a call of the queue. Chromium 85 tells a page nothing of exceptions in what a driver evaluates. */
+  fail(): void;
   /** Start another step: forget what is past, except whose tokens may be read. */
   forget(): void;
   /** Listeners, timers, locks and connections of the library. */
@@ -49,8 +51,8 @@ const inPage = () => {
   const { clearTimeout, setInterval, setTimeout, indexedDB, navigator } = self;
   const native = { Date, Error, Promise, Set, String, origin: self.origin };
   const last = <T>(list: T[]): T | undefined => list[list.length - 1];
-  const { hasOwn } = Object;
-  const own = (of: object, name: string) => (hasOwn(of, name) ? (of as Record<string, string>)[name] : undefined);
+  const { getOwnPropertyDescriptor } = Object;
+  const own = (of: object, name: string): string | undefined => getOwnPropertyDescriptor(of, name)?.value;
   const seen: Seen = {
     events: [],
     reads: [],
@@ -80,6 +82,11 @@ const inPage = () => {
     watch: () => void setInterval(seen.read, 20),
     onlyOf: (users) => {
       seen.reads[seen.reads.length] = { onlyOf: users };
+    },
+    fail: () => {
+      self.tessera?.push(() => {
+        throw new native.Error('of the page');
+      });
     },
     forget: () => {
       const users = seen.reads.filter((each) => own(each, 'onlyOf'));

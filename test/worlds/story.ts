@@ -237,7 +237,7 @@ const optOut: Step = async (story) => {
 const close: Step = async (story) => {
   const [one, two] = story.tabs;
   if (story.build === 'tag') {
-    await one.evaluate(`void tessera.push(() => { throw new Error('of the page'); })`);
+    await one.evaluate('seen.fail()');
     const problems = async () => (await observed(one)).problems.join();
     // WebKit hides the text from a page whose origin is opaque.
     await eventually('the page hears its own exception', problems, (found) =>

@@ -1,7 +1,8 @@
 /** One test for each world: the story, told with a build in an engine. */
 
 import { appendFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, inject, test } from 'vitest';
+import type { BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, describe, inject, type TestContext, test } from 'vitest';
 import { type OnEnd, openProfile } from '../support/browser.ts';
 import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
 import { type Build, serveWorld } from './site.ts';
@@ -18,7 +19,7 @@ interface Browser {
 }
 
 /** A tab of the headless shell. Expressions run through the protocol itself, which needs no builtin of the page. */
-const shellTab = async (profile: Awaited<ReturnType<typeof openProfile>>): Promise<Tab> => {
+const shellTab = async (profile: BrowserContext): Promise<Tab> => {
   const page = await profile.newPage();
   const wire = await profile.newCDPSession(page);
   return {
@@ -34,18 +35,20 @@ const shellTab = async (profile: Awaited<ReturnType<typeof openProfile>>): Promi
   };
 };
 
+export const shellTabs = async (profile: BrowserContext): Promise<[Tab, Tab]> => [
+  await shellTab(profile),
+  await shellTab(profile),
+];
+
 /** Chromium's headless shell: a profile of its own in the browser that all test files share. */
 export const shell: Browser = {
   name: 'shell',
-  openTabs: async (onEnd) => {
-    const profile = await openProfile(onEnd);
-    return [await shellTab(profile), await shellTab(profile)];
-  },
+  openTabs: async (onEnd) => shellTabs(await openProfile(onEnd)),
 };
 
 /** Whether a world runs at a place. */
 const runsAt = ({ in: places = [] }: World, place: Place): boolean => {
-  if (process.env['WORLDS'] !== 'all' || place === 'npm test') return places.includes(place);
+  if (process.env['WORLDS'] !== 'all' || place === 'npm test' || place === 'oldest') return places.includes(place);
   return place !== 'tag' || !places.includes('npm test');
 };
 
@@ -54,7 +57,7 @@ export const testWorlds = (
   place: Place,
   build: Build,
   name: Browser['name'] = 'shell',
-  browser: () => Browser = () => shell,
+  browser: (skip: TestContext['skip']) => Browser = () => shell,
 ): void => {
   describe(build, () => {
     // Those that run alone come last.
@@ -67,7 +70,7 @@ export const testWorlds = (
       how(
         world.name,
         async ({ onTestFinished, skip }) => {
-          const { openTabs, pid } = browser();
+          const { openTabs, pid } = browser(skip);
           const tabs = await openTabs(onTestFinished);
           const site = await serveWorld(world, build, onTestFinished);
           await tell({ world, build, site, tabs, pid, skip, engine: name, errors: [] });

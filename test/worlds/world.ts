@@ -46,12 +46,12 @@ export interface World {
   readonly isAlone?: boolean;
   /**
    * Where it runs for each change: in `npm test` (with the script tag in the shell), and in CI with these builds in the shell and with
-   * the script tag in these whole browsers. `npm run worlds` runs every world everywhere.
+   * the script tag in these whole browsers, and in the oldest Chromium. `npm run worlds` runs every world everywhere, except there.
    */
   readonly in?: readonly Place[];
 }
 
-export type Place = 'npm test' | Build | EngineName;
+export type Place = 'npm test' | Build | EngineName | 'oldest';
 
 /** Keep the page's only thread busy. `ms`: a number or an expression. */
 export const busy = (ms: number | string) =>
