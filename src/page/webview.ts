@@ -22,7 +22,7 @@ export interface WebviewOptions {
   owner?: 'page' | 'host' | undefined;
   /** Name of the WKWebView message handler, the Android listener object or the Capacitor plugin. Default `tesseraHost`. */
   channel?: string | undefined;
-  /** How long to wait for the response to `hello` or to another request, ms. Default 3,000. */
+  /** How long to wait for the response to `hello` or to another request, ms; a later one counts too. Default 3,000. */
   timeoutMs?: number | undefined;
 }
 
@@ -88,6 +88,8 @@ function createSetRequests(
   /** The last request: the login, the time, and the set that was adopted. */
   let last = { gen: -1, at: 0, set: '' };
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the page made the request that was answered last. */
+  let answeredAt = 0;
 
   const ask = async (): Promise<void> => {
     const gen = logins.gen();
@@ -105,6 +107,8 @@ function createSetRequests(
     const current = { gen, at, set: isSameLogin ? last.set : '' };
     last = current;
     await request(async (answer) => {
+      if (at < answeredAt) return;
+      answeredAt = at;
       const set = JSON.stringify(answer.body);
       if (answer.gen === gen && set === current.set) return;
       current.gen = Math.max(gen, answer.gen);

@@ -5,7 +5,7 @@ import { inspect } from '../../src/page/inspector.ts';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals, watchRejections } from '../session/fixtures.ts';
-import { DAY, MINUTE, until, useFakeClock } from '../support/clock.ts';
+import { DAY, HOUR, MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
@@ -450,17 +450,41 @@ describe('the generation', () => {
     expect(session.state.phase).toBe('empty');
   });
 
-  test('an answer after the time-out is ignored', async () => {
-    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
-    host.arrive();
-    const { session } = fixture.open({ refresh: 'off' });
-    await connect(session, { owner: 'host' }).ready;
-    await until(() => host.received.some(({ type }) => type === 'get'));
-    await vi.advanceTimersByTimeAsync(4000);
-    const { id } = host.received.find(({ type }) => type === 'get')!;
-    host.say({ kind: 'res', type: 'get', id, gen: 9, body: await userOf('late') });
-    await fixture.settle();
-    expect(session.advertisingToken).toBeUndefined();
+  describe('an answer to get', () => {
+    const open = async () => {
+      const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
+      host.arrive();
+      const { session } = fixture.open({ refresh: 'off' });
+      await connect(session, { owner: 'host' }).ready;
+      const ids = () => [...new Set(host.received.flatMap(({ type, id }) => (type === 'get' ? [id] : [])))];
+      await until(() => ids().length);
+      const answer = async (nth: number, body: unknown) => {
+        host.say({ kind: 'res', type: 'get', id: ids()[nth], body });
+        await fixture.settle();
+      };
+      return { session, host, ids, answer };
+    };
+
+    test('counts, however late it is', async () => {
+      const { session, answer } = await open();
+      await fixture.advance(HOUR);
+      const set = await userOf('user');
+      await answer(0, set);
+      expect(session.advertisingToken).toBe(wireTokenOf(set));
+    });
+
+    test('does not count once a later request has been answered', async () => {
+      const { session, host, ids, answer } = await open();
+      const before = await userOf('user');
+      // The page asks for the set of the same login again.
+      host.say({ kind: 'req', type: 'hello', id: 'again' });
+      await fixture.advance(MINUTE);
+      expect(ids()).toHaveLength(2);
+      const set = await userOf('user');
+      await answer(1, set);
+      await answer(0, before);
+      expect(session.advertisingToken).toBe(wireTokenOf(set));
+    });
   });
 
   test('a page without logins adopts the generation of the host', async () => {

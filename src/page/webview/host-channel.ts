@@ -94,19 +94,19 @@ function note(from: string, { kind, type, gen, error }: Message): void {
   dispatchEvent(new CustomEvent('tessera:message', { detail: { from, kind, type, gen, error } }));
 }
 
-/** Keep requests until they are answered, and repeat them until they have waited for `timeoutMs`. */
+/** Keep requests until they are answered, however late, and repeat them until they have waited for `timeoutMs`. */
 function createRequests(timeoutMs: number, send: (type: string, id: string) => void) {
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
-    /** Resolves when `take` has the response, or when there is none in time. Only a response to `hello` may come later than `timeoutMs`. */
+    /** Resolves when `take` has the response, or when there is none in time: `take` may have it later. */
     request: (type: string, take: (answer: Message) => unknown) =>
       new Promise<void>((resolve) => {
         const id = `${Math.random()}`;
         let leftMs = timeoutMs;
         const end = async (answer?: Message) => {
           clearInterval(timer);
-          if (answer || type !== 'hello') pending.delete(id);
+          if (answer) pending.delete(id);
           if (answer && !answer.error) await take(answer);
           resolve();
         };
