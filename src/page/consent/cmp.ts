@@ -20,7 +20,7 @@ export interface CmpOptions {
   purposes?: readonly number[] | undefined;
   /** Vendor of the Global Vendor List that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
   vendorId?: number | undefined;
-  /** How long to look for a CMP, in ms. After that the answer is no. A CMP that is found in time may take as long as it needs. Default 10,000. */
+  /** After how long without a CMP the answer is no, in ms. A CMP may load later, and may take as long as it needs. Default 10,000. */
   waitMs?: number | undefined;
   /** Stops the gate: it removes its listener and makes no further decision. */
   signal?: AbortSignal | undefined;
@@ -34,7 +34,10 @@ const OPTIONS = {
   signal: 'object',
 } as const;
 
-const LOOK_EVERY_MS = 100;
+/** When to look for a CMP again, if the gate has looked for so long. All in ms. */
+function nextLookMs(waitedMs: number): number {
+  return waitedMs < 10_000 ? 100 : 1_000;
+}
 
 /** Check the options of a gate; for the development build. @throws {TypeError} that names the called function and the option. */
 export function checkCmpOptions(call: string, options: CmpOptions): void {
@@ -111,7 +114,7 @@ export function listenTo<T>(
   return createGate((decide) => {
     // On a server there is no CMP, and no user who has given consent.
     if (typeof window === 'undefined') return decide(false);
-    let leftMs = waitMs;
+    let waitedMs = 0;
     let listenerId: unknown;
     let connection: Connection | undefined;
 
@@ -140,8 +143,12 @@ export function listenTo<T>(
       if (connection) {
         signal?.addEventListener('abort', disconnect);
         attempt(() => connection!.send('addEventListener'));
-      } else if ((leftMs -= LOOK_EVERY_MS) < 0) decide(false);
-      else setTimeout(look, LOOK_EVERY_MS);
+        return;
+      }
+      if (waitedMs >= waitMs) decide(false);
+      const nextMs = nextLookMs(waitedMs);
+      waitedMs += nextMs;
+      setTimeout(look, nextMs);
     };
     look();
   });

@@ -2,6 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../../src/page/consent.ts';
+import { HOUR } from '../../support/clock.ts';
 import { encodeGppString, installGpp, installTcf, pingDataOf, TCF } from '../../support/cmp.ts';
 import { ask, isolateTests, settle } from './fixtures.ts';
 
@@ -45,6 +46,17 @@ describe.each([
     expect(answers).toEqual([true]);
     locator.remove();
     Reflect.deleteProperty(window, locator.name);
+  });
+
+  test('is added to a CMP that loads after the gate has refused, and its answer is a change', async () => {
+    const answers = ask(consent());
+    await vi.advanceTimersByTimeAsync(HOUR);
+    expect(answers).toEqual([false]);
+    const cmp = installCmp();
+    await vi.advanceTimersByTimeAsync(1000);
+    cmp.publish(granted);
+    await settle();
+    expect(answers).toEqual([false, true]);
   });
 
   test('ignores data that comes with success: false', async () => {
