@@ -23,12 +23,15 @@ export const OTHER_TAB_MARGIN_MS = 2_000;
 /** A request ends when it is answered, fails, is made void or its page is left; otherwise after this time, ms. */
 const REQUEST_MS = 60_000;
 
+/** After the end of its requests, a worker that is left ends within this time, ms. */
+const WORKER_MS = 500;
+
 /** The connection of an older request may be lost when the page wakes up or is online again, ms. */
 const OLD_MS = 10_000;
 
 const VOID: Outcome = { kind: 'void' };
 
-export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' | 'isAway'> {
+export interface AttemptContext extends Pick<PageState, 'user' | 'otherLeaseId' | 'isAway' | 'isClosed'> {
   readonly settings: Settings;
   readonly events: ReturnType<typeof createEvents>;
   readonly records: ShownRecord;
@@ -62,9 +65,9 @@ export async function runAttempt(
     (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown, settings.baseUrl) }),
   );
   const end = attemptEnded(claimed, plan, signal.aborted ? VOID : outcome, user, pause, now());
-  // Whoever obtains the lock knows that the lease is over. A page that is left must not write: in WebKit, that blocks the store for the
-  // next page.
-  const mayWrite = !signal.aborted || !(isLocked || context.isAway);
+  // A page that is left must not write: in WebKit, that blocks the store for the next page. Whoever obtains the lock knows that the lease
+  // is over.
+  const mayWrite = !signal.aborted || !(context.isAway || (context.isClosed && isLocked));
   const after = mayWrite ? (await records.update(end, plan.kind)).after : claimed;
   // Other tabs may wait for the end of this attempt.
   tabs.notify(true);
@@ -117,7 +120,11 @@ function unlessLeft<T>(
       off();
       globalThis.removeEventListener?.('beforeunload', onUnload);
     });
-    Promise.resolve(work()).then(resolve, (error) => isLeft || reject(error));
+    Promise.resolve(work()).then(resolve, (error) => {
+      // A worker does not hear that it is about to be ended.
+      if (!globalThis.document) setTimeout(reject, WORKER_MS, error);
+      else if (!isLeft) reject(error);
+    });
   });
 }
 

@@ -67,12 +67,13 @@ export async function getToken(core: Core, timeoutMs: number): Promise<string> {
   }
 }
 
-export async function refreshNow(core: Core): Promise<void> {
+/** `isExplicit`: false if the pause after many calls of `provide` counts. */
+export async function refreshNow(core: Core, isExplicit = true): Promise<void> {
   const { records } = core;
   await records.idle();
   const { record: before } = records.view;
   core.provideResult = undefined;
-  reconcile(core, true);
+  reconcile(core, isExplicit);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
   const error = await withTimeout(core.settings.timeoutMs, () => core.lastAttempt, 'refresh');
@@ -102,9 +103,12 @@ export async function signIn(core: Core, user: string | undefined): Promise<void
   await erasing.catch(() => {});
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await core.records.idle();
+  core.callers++;
   try {
-    if (!decideNow(core).token) await refreshNow(core);
+    // `provide` may have called this method.
+    if (!decideNow(core).token) await refreshNow(core, false);
   } finally {
+    core.callers--;
     // That the former user may come back matters more than why there is no new token.
     await erasing;
   }

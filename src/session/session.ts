@@ -131,7 +131,11 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
     unwatch: watchLifecycle({
       onCheck: () => check(core),
       onWake: () => wake(core),
-      onLeave: () => leave(core),
+      onLeave: () => {
+        leave(core);
+        // A frame that was removed from its page has no timers, and says that it is closed only after its events.
+        void Promise.resolve().then(() => globalThis.closed && close(core));
+      },
     }),
     waitingCalls: [],
     lastAttempt: Promise.resolve(undefined),

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { HOUR, MINUTE, START, until } from '../support/clock.ts';
+import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
 import { dispatch, fakeLocks, fixtureForEachTest, hangs, recordOf, rotate, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
@@ -119,4 +119,27 @@ test('five page views, each left during a slow refresh: the next one refreshes w
   await session.ready;
   await fixture.advance(10_000);
   expect(session.advertisingToken).toBe('advertising-2');
+});
+
+test('a frame that is removed from its page: getToken() settles', async () => {
+  fixture.serve(hangs);
+  const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
+  await until(() => fixture.sent.length === 1);
+  const call = session.getToken().catch(({ code }) => code);
+  dispatch('pagehide');
+  vi.stubGlobal('closed', true);
+  await fixture.settle();
+  expect(await call).toBe('closed');
+});
+
+test('a worker that is left writes no failure: its requests end first', async () => {
+  vi.stubGlobal('document', undefined);
+  fixture.serve(() => Promise.reject(new TypeError('Failed to fetch')));
+  const { store, events } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });
+  await until(() => fixture.sent.length === 1);
+  await fixture.advance(499);
+  expect(await store.read()).not.toHaveProperty('retry.attempts');
+  await fixture.advance(1);
+  expect(await store.read()).toMatchObject({ retry: { attempts: 1 } });
+  expect(names(events)).toContain('error network');
 });

@@ -124,6 +124,26 @@ test('the failure of a refresh is written before another tab can obtain the lock
   expect(failures).toEqual([{ isLockHeld: true }]);
 });
 
+test.each([
+  ['with a label', { user: 'account-1' }],
+  ['without one', undefined],
+])(
+  'a `provide` that calls `signIn` itself, %s, is called at most 15 times in 10 minutes, and the console names it',
+  async (_, user) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    let calls = 0;
+    const provide: ProvideOption = async () => {
+      if (++calls < 100) void session.signIn(user).catch(() => {});
+      return null;
+    };
+    const { session } = fixture.open({ provide });
+    await fixture.advance(10 * MINUTE);
+    expect(calls).toBeGreaterThan(3);
+    expect(calls).toBeLessThanOrEqual(15);
+    expect(warn.mock.calls.flat().join('\n')).toContain('provide must not call it');
+  },
+);
+
 describe('an abandoned attempt or call', () => {
   test('an attempt is announced: the tab that waits for it continues at once', async () => {
     const { fixture: tabs, a, b } = await openTwoTabs({ provide: async () => success(7) });

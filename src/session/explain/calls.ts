@@ -5,7 +5,7 @@ import { expectedGot } from '../../token/errors.ts';
 import type { EventName } from '../rules/session-events.ts';
 import type { Session } from '../types.ts';
 import { nearest } from './nearest.ts';
-import { checkLabel, type Inside, watchFailures, watchWaiting } from './warnings.ts';
+import { checkLabel, type Inside, watchFailures, watchSignIn, watchWaiting } from './warnings.ts';
 
 /** Every event: those of the types, and those that `on` spells out. */
 const EVENTS = Object.keys({
@@ -42,6 +42,7 @@ function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
 export function checkArguments(session: Session, core: Inside): Session {
   const stopWatching = watchWaiting(session, core);
   const failures = watchFailures();
+  const noteSignIn = watchSignIn(core);
   core.events.on('failure', failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe, close } = session;
   const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe' | 'close'> = {
@@ -62,9 +63,10 @@ export function checkArguments(session: Session, core: Inside): Session {
       return clear(options);
     },
     signIn(options) {
-      // The script tag and the drop-in call it with an option of their own.
+      // The script tag calls it with an option of its own.
       if (!('isPageLoad' in ownMembers(options))) checkCallOptions('signIn', options);
       checkLabel(options?.user);
+      noteSignIn();
       return signIn(options);
     },
     on(event, listener) {

@@ -40,7 +40,7 @@ export function watchFailures() {
 }
 
 /** What the development build reads of the inside of a session. */
-export interface Inside extends Pick<PageState, 'consent'> {
+export interface Inside extends Pick<PageState, 'consent' | 'attempt'> {
   readonly settings: Settings;
   readonly events: ReturnType<typeof createEvents>;
 }
@@ -82,6 +82,16 @@ export function watchWaiting(session: Session, core: Inside): () => void {
   return () => {
     isWatching = false;
     clearTimeout(timer);
+  };
+}
+
+/** Returns a function for the calls of `signIn`, which warns if they come from `provide`: the session would ask it again each time. */
+export function watchSignIn(core: Inside): () => void {
+  let inARow = 0;
+  return () => {
+    inARow = core.attempt?.plan.kind === 'provide' ? inARow + 1 : 0;
+    if (inARow === 3)
+      warn('signIn: called three times while provide was being asked: provide must not call it, only return the set');
   };
 }
 

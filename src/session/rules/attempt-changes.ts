@@ -101,7 +101,10 @@ export function attemptEnded(
   return (record) => {
     const isOwn = !!record.lease && record.lease.id === sent.lease?.id;
     const released = isOwn ? applied(record, withoutLease) : record;
-    if (!isSameSet(record, sent) && !(isOwn && plan.kind === 'provide')) return released;
+    const isProvide = plan.kind === 'provide';
+    if (!isSameSet(record, sent) && !(isOwn && isProvide))
+      // The user has changed while `provide` was asked, and there is still no set.
+      return isProvide && !record.set ? { ...released, retry: fruitless(released, pause, now) } : released;
     if (outcome.kind === 'failed') return failed(released, plan, outcome.error, pause, now);
     // That the service keeps refusing the set still counts; without a set, counting starts again.
     if (outcome.kind === 'nobody') return released.set ? released : withoutRetry(released);
@@ -148,6 +151,13 @@ function failed(record: SessionRecord, plan: Plan, error: Fault, pause: Pause, n
   return { ...record, retry: { ...retry, refusals, waitUntil: now + Math.max(ownMs, askedMs), reason } };
 }
 
+/** For an attempt that has not failed, and has brought no valid set: only many of them in a row cause a pause. */
+function fruitless(record: SessionRecord, pause: Pause, now: number): RetryState {
+  const retry = counted(record, pause, now);
+  const { attempts } = retry;
+  return { ...retry, refusals: 0, waitUntil: attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0 };
+}
+
 function answered(
   record: SessionRecord,
   sent: SessionRecord,
@@ -157,10 +167,7 @@ function answered(
   pause: Pause,
   now: number,
 ): SessionRecord {
-  const { attempts, ...others } = counted(record, pause, now);
-  // Only many attempts in a row that do not fail, but bring no valid set either, cause a pause.
-  const waitUntil = attempts > FREE_ATTEMPTS ? now + pause(attempts) : 0;
-  const retry = { ...others, attempts, refusals: 0, waitUntil };
+  const retry = fruitless(record, pause, now);
   // A set that was held back behind a tombstone is refused: attempts with such sets count together.
   if (answer === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
   if (answer === 'ended' && record.optedOut) return { ...record, retry, set: undefined };

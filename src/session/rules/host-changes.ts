@@ -30,7 +30,11 @@ export function optedOut(now: number): Change {
 
 /** As a logout. With a label, the record waits for the set of that user. */
 export function signedIn(user: string | undefined, now: number): Change {
-  return (record) => ({ ...loggedOut(now)(record), user });
+  return (record) => {
+    const { set, lease, retry } = record;
+    // `provide` is being asked: it may call `signIn` itself, each time.
+    return { ...loggedOut(now)(record), user, retry: lease && !set ? retry : undefined };
+  };
 }
 
 /**

@@ -31,7 +31,7 @@ export interface PageState {
   isAway: boolean;
   /** When the page was hidden; 0 if it is visible and has woken up. */
   hiddenAt: number;
-  /** Calls of `getToken` that wait for a token. */
+  /** Calls of `getToken` and `signIn` that wait for a token. */
   callers: number;
   attempt?: Attempt | undefined;
   /**
