@@ -18,7 +18,7 @@ import { withTimeout } from './timeout.ts';
 import type { Settings } from './types.ts';
 
 /** How long other tabs wait for an attempt, beyond the time that callers wait in this tab, ms. */
-export const OTHER_TAB_MARGIN_MS = 2_000;
+const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** A request ends when it is answered, fails, is made void or its page is left; otherwise after this time, ms. */
 const REQUEST_MS = 60_000;

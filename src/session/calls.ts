@@ -2,7 +2,6 @@
 
 import { TokenError } from '../token/errors.ts';
 import { parsePlainAnswer } from '../token/token-set.ts';
-import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { commit, commitErasure } from './commit.ts';
 import { type Core, decideNow, noToken, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
@@ -69,30 +68,30 @@ export async function getToken(core: Core, timeoutMs: number): Promise<string> {
 
 /** `isExplicit`: false if the pause after many calls of `provide` counts. */
 export async function refreshNow(core: Core, isExplicit = true): Promise<void> {
-  const { records } = core;
+  const { records, lastError, settings } = core;
   await records.idle();
   const { record: before } = records.view;
   core.provideResult = undefined;
   reconcile(core, isExplicit);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
-  const error = await withTimeout(core.settings.timeoutMs, () => core.lastAttempt, 'refresh');
-  const isHeld = await attemptsOver(core);
+  /** Another tab has made an attempt meanwhile. */
+  let isHeld = false;
+  const isOver = () => {
+    const { otherTabUntil } = decideNow(core);
+    isHeld ||= otherTabUntil > 0;
+    return (!core.attempt && !otherTabUntil) || !isActive(core) || undefined;
+  };
+  await waitFor(core, settings.timeoutMs, 'refresh', isOver).catch((error) => {
+    if (!isHeld) throw error;
+  });
+  // The message of that tab may have been lost.
+  if (isHeld) await readAgain(core);
   const { record } = records.view;
+  const error = core.lastError === lastError ? undefined : core.lastError;
   if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);
   if (attempt.plan.kind === 'refresh' && isSameSet(record, before))
     throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
-}
-
-/** Wait until no tab makes an attempt. Returns whether another tab made one. */
-async function attemptsOver(core: Core): Promise<boolean> {
-  const isHeld = decideNow(core).otherTabUntil > 0;
-  const isOver = () => (!core.attempt && !decideNow(core).otherTabUntil) || !isActive(core) || undefined;
-  const limitMs = core.settings.timeoutMs + 2 * OTHER_TAB_MARGIN_MS;
-  await waitFor(core, limitMs, 'refresh', isOver).catch(() => {});
-  // The message of that tab may have been lost.
-  if (isHeld) await readAgain(core);
-  return isHeld;
 }
 
 export async function signIn(core: Core, user: string | undefined): Promise<void> {

@@ -18,8 +18,8 @@ export interface Core extends PageState, AttemptContext {
   attempt?: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
   readonly waitingCalls: ((error?: TokenError) => void)[];
-  /** Resolves when the last attempt has ended, with its error if it failed. */
-  lastAttempt: Promise<TokenError | undefined>;
+  /** Resolves when the last attempt has ended. */
+  lastAttempt: Promise<void>;
 }
 
 export function decideNow(core: Core, isExplicit?: boolean): Decision {

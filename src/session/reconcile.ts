@@ -3,7 +3,6 @@
  * the decisions are in `rules/`.
  */
 
-import type { TokenError } from '../token/errors.ts';
 import { runAttempt } from './attempt.ts';
 import { isPageVisible } from './browser/lifecycle.ts';
 import { type Core, decideNow, publish, reportError } from './core.ts';
@@ -80,24 +79,22 @@ function startAttempt(core: Core, plan: Plan): void {
     .then((outcome) => {
       if (core.attempt === attempt) core.attempt = undefined;
       // Aborted: the attempt is void or the page was left, so its failure counts for nobody.
-      const error = signal.aborted ? undefined : noteOutcome(core, plan, outcome);
+      if (!signal.aborted) noteOutcome(core, plan, outcome);
       reconcile(core);
       // A request that was given up is still running.
       controller.abort();
-      return error;
     });
 }
 
-/** Returns the error of the attempt. Emitted are each refusal of the service, and the first of all other failures in a series. */
-function noteOutcome(core: Core, plan: Plan, outcome: Outcome): TokenError | undefined {
+/** Each refusal of the service is emitted, and the first of all other failures in a series. */
+function noteOutcome(core: Core, plan: Plan, outcome: Outcome): void {
   const { kind } = outcome;
   if (kind === 'nobody') core.provideResult = kind;
-  if (kind !== 'failed') return undefined;
+  if (kind !== 'failed') return;
   const { error } = outcome;
   if (plan.kind === 'provide') core.provideResult = kind;
   // Last, because a logger may supply another set.
   reportError(core, error, isRefusal(plan, error) || !attemptError(core));
-  return error;
 }
 
 export async function readAgain(core: Core): Promise<void> {

@@ -138,7 +138,7 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
       },
     }),
     waitingCalls: [],
-    lastAttempt: Promise.resolve(undefined),
+    lastAttempt: Promise.resolve(),
   });
   return core;
 }
