@@ -66,7 +66,10 @@ export interface SessionOptions {
    * session follows that one.
    */
   now?: (() => number) | undefined;
-  /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
+  /**
+   * How long `getToken` and `refresh()` wait, ms. Default 10,000. A refresh or a call of `provide` ends after 60 s at the latest, and its
+   * answer counts until then.
+   */
   timeoutMs?: number | undefined;
   /** The pause after a failure of the network, the service or `provide`: it doubles from `firstMs` (5,000) to `maxMs` (300,000), ms. */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
@@ -138,7 +141,7 @@ export interface Session {
    * @param options.forget  also forget until when earlier sets were valid. Nothing about the user is left, but a cached page may then
    *   restore its set. Default false.
    * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may still find
-   *   the previous user; `closed`.
+   *   the previous user; after 10 s without an answer of the store, which is still carried out when it answers; `closed`.
    * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
