@@ -2,6 +2,7 @@
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
+import { explain } from './explain/entry.ts';
 
 /**
  * A limit is measured in parts, each by a timer of its own. Time that passes while the page cannot run, because its main thread
@@ -30,7 +31,7 @@ export async function withTimeout<T>(
       if (signal?.aborted) return reject();
       let parts = PARTS;
       const onPart = () => {
-        if (!parts--) return reject(new TokenError('timeout', `${what}: no result within ${ms} ms`));
+        if (!parts--) return reject(new TokenError('timeout', explain?.late(what, ms)));
         timer = setTimeout(onPart, Math.min(ms, MAX_TIMER_MS) / PARTS);
       };
       onPart();
