@@ -122,7 +122,7 @@ function unlessLeft<T>(
     });
     Promise.resolve(work()).then(resolve, (error) => {
       // A worker does not hear that it is about to be ended.
-      if (!globalThis.document) setTimeout(reject, WORKER_MS, error);
+      if ('WorkerGlobalScope' in globalThis) setTimeout(reject, WORKER_MS, error);
       else if (!isLeft) reject(error);
     });
   });

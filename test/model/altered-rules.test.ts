@@ -89,10 +89,11 @@ const ALTERATIONS: Readonly<Record<string, readonly Row[]>> = {
     ['releaseCalls(core, noToken(core));', '', 'close', /has not settled/],
     ["settings.refresh !== 'off'", 'true', 'wild', /another owner/],
   ],
-  'shown-record.ts': [
-    ['void absences++', '{}', 'absence', /after a thaw/],
+  'record-store.ts': [
     ["withTimeout(STORE_MS, work, 'the store')", 'work()', 'absence', /ready has not settled/, SLUGGISH],
+    ['if (to !== given) missed.push(change);', '', 'wild', /by |token|set|written/, SLUGGISH],
   ],
+  'shown-record.ts': [['void absences++', '{}', 'absence', /after a thaw/]],
 };
 
 test.for(Object.entries(ALTERATIONS).flatMap(([file, rows]) => rows.map((row) => [file, ...row] as const)))(

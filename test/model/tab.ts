@@ -54,7 +54,7 @@ export interface TabOptions {
 }
 
 /** Deadlines of promises, ms of the page's running time. Three uses of a hanging store take up to 5 s. */
-const STORE_MS = 6_000;
+const STORE_MS = 12_000;
 const LOCK_MS = 2_000;
 /** By the time limit of the session, ms. */
 const limitsOf = (timeoutMs: number) => ({
@@ -272,6 +272,10 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
         isExpiryEmitted = true;
       }
     },
+    error: ({ code, cause }: SessionEvents['error']) => {
+      // A call that the store has not confirmed has no cause.
+      hasStoreFailed ||= code === 'storage_failed' && cause !== undefined;
+    },
     optout: () => {
       if (isOptOutEmitted) fault('the same opt-out is emitted twice');
       isOptOutEmitted = true;
@@ -299,11 +303,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   for (const event of ['token', 'expired', 'optout', 'needsTokens', 'error'] as const)
     session.on(event, (payload: unknown) => void secondEvents.push([event, detailOf(event, payload)]));
 
-  const wasShared = SHARED.includes(session.state.persistence);
   let shown: string | undefined;
   session.subscribe(() => {
     shown = session.advertisingToken;
-    hasStoreFailed ||= wasShared && !SHARED.includes(session.state.persistence);
     // After a logout, which emits nothing, the same token may be emitted again.
     if (!shown) emittedToken = undefined;
     // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.

@@ -133,7 +133,7 @@ test('a frame that is removed from its page: getToken() settles', async () => {
 });
 
 test('a worker that is left writes no failure: its requests end first', async () => {
-  vi.stubGlobal('document', undefined);
+  vi.stubGlobal('WorkerGlobalScope', class {});
   fixture.serve(() => Promise.reject(new TypeError('Failed to fetch')));
   const { store, events } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });
   await until(() => fixture.sent.length === 1);
