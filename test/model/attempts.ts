@@ -37,6 +37,8 @@ export interface Attempt {
   readonly owner: number;
   /** Whether the page has the answer, has given up, or is gone. */
   readonly isOver: () => boolean;
+  /** Whether it began while another one was in flight, whose lease had run out: that counts as a failure too. */
+  readonly isSecond: boolean;
   /** Whether the page gave it up before its time limit: it was left or closed, or the set was replaced. */
   isGivenBack: boolean;
 }
@@ -90,10 +92,20 @@ export const createAttempts = (
   return {
     /** A page makes an attempt. */
     begin: (kind: AttemptKind, tab: Tab, isOver: () => boolean): Attempt => {
-      const attempt = { kind, tab, at: time.nowMs, seq: next(), owner: ownerOf(tab), isOver, isGivenBack: false };
-      for (const other of attempts)
-        if (!other.isOver() && !other.tab.page.isGone && (other.tab === tab || isKeptBy(other, tab)))
+      const inFlight = attempts.filter((other) => !other.isOver() && !other.tab.page.isGone);
+      for (const other of inFlight)
+        if (other.tab === tab || isKeptBy(other, tab))
           fault(`tab ${tab.id}: ${kind} while ${other.kind} of tab ${other.tab.id} is in flight`);
+      const attempt = {
+        kind,
+        tab,
+        at: time.nowMs,
+        seq: next(),
+        owner: ownerOf(tab),
+        isOver,
+        isSecond: inFlight.length > 0,
+        isGivenBack: false,
+      };
       attempts.push(attempt);
       const recent = attempts.filter(({ owner, at }) => owner === attempt.owner && isRecent(at)).length;
       if (recent > LOOP_ATTEMPTS + 4 * extraAt.filter(isRecent).length) fault(`${recent} attempts within five minutes`);
@@ -133,9 +145,8 @@ export const createAttempts = (
         // Without a channel, a tab may not know that another one has reset it.
         const since = setup.channel === 'works' ? resetSeq : 0;
         // A page goes on counting while another one has reset the count without a set.
-        const made = attempts.filter(
-          ({ seq, isGivenBack, tab: of }) => (seq > since || of === tab) && !isGivenBack,
-        ).length;
+        const counted = attempts.filter(({ seq, isGivenBack, tab: of }) => (seq > since || of === tab) && !isGivenBack);
+        const made = counted.length + counted.filter(({ isSecond }) => isSecond).length;
         const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (made - 1));
         if (at > time.nowMs + longestMs)
           fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);

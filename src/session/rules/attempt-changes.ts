@@ -67,7 +67,7 @@ interface Answered {
  * If the store was late, the page has called `provide` without knowing the record: that counts, unless a valid token is stored, or
  * the user has changed since.
  *
- * A lease that has run out counts as a failure here, because its tab may still be waiting, unless the Web Lock shows that it is gone.
+ * A lease that has run out counts as a failure, because its tab may still be waiting, unless the Web Lock shows that it is gone.
  */
 export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, pause: Pause): Change {
   return (record, isLate) => {
@@ -105,8 +105,7 @@ export function attemptEnded(
     if (!isSameSet(record, sent) && !(isOwn && isProvide))
       // The user has changed while `provide` was asked, and there is still no set.
       return isProvide && !record.set ? { ...released, retry: fruitless(released, pause, now) } : released;
-    // If another tab has taken over, this attempt has been counted.
-    if (outcome.kind === 'failed') return isOwn ? failed(released, plan, outcome.error, pause, now) : released;
+    if (outcome.kind === 'failed') return failed(released, plan, outcome.error, pause, now);
     // That the service keeps refusing the set still counts; without a set, counting starts again.
     if (outcome.kind === 'nobody') return released.set ? released : withoutRetry(released);
     return outcome.kind === 'answered' ? answered(released, sent, plan, outcome, user, pause, now) : released;
