@@ -50,7 +50,7 @@ export const builtins: World[] = [
   },
   {
     name: 'fetch by XMLHttpRequest, as in polyfills: no streams, no signal',
-    in: ['tag', 'module', 'drop-in'],
+    in: ['tag'],
     early: `window.fetch = (url, { method = 'GET', body = null } = {}) => new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open(method, url);
@@ -67,7 +67,7 @@ export const builtins: World[] = [
   { name: 'performance.now of a polyfill', early: 'const { now } = Date; performance.now = () => now() - 1e12;' },
   {
     name: 'frozen builtins',
-    in: ['npm test', 'drop-in'],
+    in: ['npm test'],
     early: `for (const name of Object.getOwnPropertyNames(window)) {
       const builtin = /^[A-Z]/.test(name) && window[name];
       if (typeof builtin !== 'function') continue;
@@ -139,7 +139,7 @@ export const others: World[] = [
     'return fetch(what, how).then((answer) => answer.clone().text().then(() => answer));',
   ),
   { ...polluted(['optedOut'], "'1'"), in: ['tag'], builds: ['tag', 'module'] },
-  { ...polluted(['error'], "'1'"), in: ['tag'], builds: ['tag', 'module'] },
+  { ...polluted(['error'], "'1'"), builds: ['tag', 'module'] },
   { ...polluted(['session'], "'1'"), builds: ['tag'] },
   polluted(['refusals'], "'1'"),
   { ...polluted(MEMBERS, "'1'", '(any other name)'), in: ['tag', 'drop-in'] },

@@ -160,7 +160,7 @@ export const placed: World[] = [
   {
     // The files of a script tag; a module cannot be loaded from a file.
     name: 'two tabs of a page that is a file on a disk',
-    in: ['tag', 'drop-in', 'firefox', 'webkit'],
+    in: ['drop-in', 'webkit'],
     isFile: true,
     // WebKit delivers no message between files.
     promises: 'a tab learns of others when it wakes up',
@@ -168,7 +168,7 @@ export const placed: World[] = [
   },
   {
     name: 'a sandboxed page, whose origin is opaque: it has no storage',
-    in: ['chromium', 'firefox', 'webkit'],
+    in: ['tag'],
     policy: () => 'sandbox allow-scripts',
     promises: 'memory only',
     errors: ['storage_failed'],

@@ -12,7 +12,7 @@ const withBuilds = (builds: readonly Build[], list: readonly World[]): World[] =
   list.map((world) => ({ builds, ...world }));
 
 export const worlds: readonly World[] = [
-  { name: 'an ordinary page', in: ['npm test', 'module', 'drop-in', 'chromium', 'firefox', 'webkit', 'oldest'] },
+  { name: 'an ordinary page', in: ['npm test', 'module', 'drop-in', 'chromium', 'oldest'] },
   // The drop-in keeps its identity in local storage too.
   ...withBuilds(['tag', 'module'], [...symptoms, ...lostTime, ...hostile, ...ended]),
   ...placed,
