@@ -102,6 +102,7 @@ describe('the process of tessera map', () => {
     expect(typed).toMatch(/rows +[\d,]+/);
     expect(typed).toMatch(/mapped +[\d,]+/);
     expect(typed).not.toContain('@example.com');
+    expect(typed).toContain('creating the database in the folder tessera-mappings ...');
     expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
   });
 

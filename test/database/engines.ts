@@ -12,10 +12,7 @@ declare module 'vitest' {
 }
 
 export default async (project: TestProject): Promise<() => Promise<void>> => {
-  const [server, removeFolder] = await Promise.all([startPostgres(undefined, 'off'), makeFolder(project)]);
+  const [server] = await Promise.all([startPostgres(undefined, 'off'), makeFolder(project)]);
   project.provide('postgresUrl', server.url('postgres'));
-  return async () => {
-    await server.stop();
-    await removeFolder();
-  };
+  return () => server.stop();
 };

@@ -54,16 +54,18 @@ test('a process whose database has ended rejects every statement with the cause,
 });
 
 test.each([
-  ['a new folder', emptyFolder],
-  ['an existing folder', () => freshLocation('pglite')],
-])('%s on a full disk is reported as such, not as damaged', async (_, create) => {
+  // A folder in which this is left is opened by a test of folder.test.ts.
+  ['a new folder', emptyFolder, ['pglite.new']],
+  ['an existing folder', () => freshLocation('pglite'), ['pglite']],
+])('%s on a full disk is reported as such, not as damaged', async (_, create, left) => {
   const folder = await create();
   // Every write of PostgreSQL fails, as on a full disk.
   const lines =
     await outputOf(`fs.writeSync = () => { throw Object.assign(new Error(), { code: 'ENOSPC', errno: -28 }); };
     await openDatabase(${JSON.stringify(folder)}).catch(say);`);
   expect(lines).toEqual([expect.stringMatching(/^storage_failed database: no space left on the device of /)]);
-  await (await openDatabase(folder)).close();
+  expect(await readdir(folder)).toEqual(left);
+  if (left[0] === 'pglite') await (await openDatabase(folder)).close();
 });
 
 /** Replaces a function of node:fs/promises until the end of the test. */

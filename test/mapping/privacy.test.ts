@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hashTextOf } from '../../src/token/index.ts';
-import { emptyFolder } from '../database/locations.ts';
+import { freshLocation } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
 /** The files below a folder that contain a string. */
@@ -18,7 +18,8 @@ const filesWith = async (folder: string, text: string): Promise<string[]> => {
 };
 
 test('a folder is private and holds no plain address or number', async () => {
-  const folder = join(await emptyFolder(), 'mappings');
+  // That a new one is private is a test of test/database/folder.test.ts.
+  const folder = await freshLocation('pglite');
   const mappings = await service().open(folder);
   await mappings.map([...people(3), { phone: '+12345678901' }, { email: 'No One' }]);
   await mappings.close();
