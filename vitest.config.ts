@@ -3,7 +3,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 // The projects of `npm test`, which need no root and no server, and those of `npm run test:rest`, whose names begin with `more-`:
 // PostgreSQL and several nodes, the built command, other browsers, most of the model, the package as its users install it. The library
-// build is configured in vite.config.ts.
+// build is configured in vite.config.ts. What takes long and seldom fails alone is the project of `npm run test:nightly`.
 
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
 /** On the source of the production build. */
@@ -27,10 +27,14 @@ const browser = ['test/browser/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 const built = [
   'test/{bundles,consumers,examples,file-names,package}.test.ts',
   'test/bench/report.test.ts',
-  'test/docs/{alerts,site,start,types}.test.ts',
+  'test/docs/{alerts,site,types}.test.ts',
   'test/hosts/*.test.ts',
   'test/testing/runners.test.ts',
 ];
+
+/** The guides with packages of the registry, what measures the model, large files, and on PGlite what is not about the engine. */
+const nightly = ['test/docs/start.test.ts', 'test/model/altered-rules.test.ts', 'test/cli/map-large.test.ts'];
+const onBoth = ['test/mapping/{faults,kill,shared-source}.test.ts'];
 
 const project = (
   name: string,
@@ -72,7 +76,7 @@ export default defineConfig({
     projects: [
       project('node', ['test/**/*.test.ts'], {
         ...inThreads,
-        exclude: ['**/node_modules/**', ...page, ...database, ...model, ...built, ...browser],
+        exclude: ['**/node_modules/**', ...page, ...database, ...model, ...built, ...browser, ...nightly],
       }),
       project('page', page, {
         ...inThreads,
@@ -85,7 +89,10 @@ export default defineConfig({
       project('model', simulated, { ...inThreads, env: { MODEL_SHARE: '0.05' } }),
       project('pglite', pglite, { globalSetup: 'test/database/pglite-folder.ts' }),
       project('chromium', chromium, inBrowsers),
-      project('more-model', model, { env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' } }),
+      project('more-model', model, {
+        exclude: nightly,
+        env: { MODEL_SHARE: '0.12', MODEL_SEED: process.env['MODEL_SEED'] ?? '6' },
+      }),
       project('more-database', database, {
         exclude: pglite,
         globalSetup: ['test/support/dist.ts', 'test/database/engines.ts'],
@@ -95,6 +102,15 @@ export default defineConfig({
       }),
       project('more-built', built, { globalSetup: ['test/support/built.ts', 'test/support/pack.ts'] }),
       project('more-browser', browser, { ...inBrowsers, exclude: chromium }),
+      ...(process.env['NIGHTLY']
+        ? [
+            project('nightly', [...nightly, ...onBoth], {
+              globalSetup: ['test/support/built.ts', 'test/support/pack.ts', 'test/database/engines.ts'],
+              testTimeout: 240_000,
+              hookTimeout: 240_000,
+            }),
+          ]
+        : []),
     ],
   },
 });

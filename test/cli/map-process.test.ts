@@ -1,4 +1,4 @@
-/** `tessera map` in its own process: signals, kills, terminals, memory. */
+/** `tessera map` in its own process: signals, kills, terminals. */
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -251,28 +251,5 @@ describe('the process of tessera map', () => {
     child.kill('SIGTERM');
     expect(await exit).toEqual([null, 'SIGTERM']);
     expect(said.err).toBe('');
-  });
-
-  test.each([
-    ['a database', async () => ['--rejects', '/dev/null', '--database', await fixture.database()]],
-    ['a file', async () => ['--out', fixture.path('large.csv')]],
-  ] as const)('maps 100 MB to %s in bounded memory', async (where, options) => {
-    // Few people with long rows; the heap is smaller than the file.
-    const { child, said, exit } = start(
-      ['map', '-', '--column', 'email', '--json', ...(await options())],
-      ['--max-old-space-size=64'],
-    );
-    const filler = 'x'.repeat(2000);
-    const lines = Array.from({ length: 500 }, (_, i) => `${filler},heap-${i}@example.com\n`).join('');
-    const bad = Array.from({ length: 500 }, (_, i) => `${filler},nobody-${i}\n`).join('');
-    child.stdin.on('error', () => {});
-    child.stdin.write('note,email\n');
-    for (let i = 0; i < 100; i++)
-      if (!child.stdin.write(i % 2 ? bad : lines)) await Promise.race([once(child.stdin, 'drain'), exit]);
-    child.stdin.end();
-    expect([await exit, said.err]).toEqual([[0, null], '']);
-    const counts =
-      where === 'a file' ? { mapped: 25_000, invalid: 25_000 } : { mapped: 500, kept: 24_500, rejected: 25_000 };
-    expect(JSON.parse(said.out)).toMatchObject({ rows: 50_000, ...counts });
   });
 });

@@ -12,6 +12,9 @@ import type { Database, DatabaseOptions } from '../../src/database/types.ts';
 export const KINDS = ['pglite', 'postgres'] as const;
 export type Kind = (typeof KINDS)[number];
 
+/** For tests that are not about the engine: PostgreSQL, and both in `npm run test:nightly`. */
+export const ANY_KIND: readonly Kind[] = process.env['NIGHTLY'] ? KINDS : ['postgres'];
+
 /** In memory if there is plenty: a folder of PGlite has a thousand files, which are copied there twenty times faster. */
 const shared = await statfs('/dev/shm').catch(() => undefined);
 const PARENT = shared && shared.bavail * shared.bsize > 8e9 ? '/dev/shm' : tmpdir();
