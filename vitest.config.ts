@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import Sequencer from './test/support/sequencer.ts';
 
 // The projects of `npm test`, which need no root and no server, and those of `npm run test:rest`, whose names begin with `more-`:
 // PostgreSQL and several nodes, the built command, other browsers, most of the model, the package as its users install it. The library
@@ -66,6 +67,7 @@ export default defineConfig({
   test: {
     // One more than there are cores, because tests of networks and databases wait. The default is one less.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: Sequencer },
     // `npm run coverage`: the code that runs in a page.
     coverage: {
       provider: 'v8',
