@@ -35,7 +35,7 @@ const built = [
 
 /** The guides with packages of the registry, what measures the model, large files, and on PGlite what is not about the engine. */
 const nightly = ['test/docs/start.test.ts', 'test/model/altered-rules.test.ts', 'test/cli/map-large.test.ts'];
-const onBoth = ['test/mapping/{faults,kill,shared-source}.test.ts'];
+const onBoth = ['test/mapping/{faults,kill,shared-source}.test.ts', 'test/cli/participants.test.ts'];
 
 const project = (
   name: string,

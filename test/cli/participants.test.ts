@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
-import { emptyFolder, freshLocation, KINDS } from '../database/locations.ts';
+import { ANY_KIND, emptyFolder, freshLocation } from '../database/locations.ts';
 import { startNode } from '../operator-nodes/process.ts';
 import { tessera } from './fixtures.ts';
 
@@ -64,7 +64,7 @@ const startedWith = async (env: Record<string, string>, ...args: string[]): Prom
   return [...notes, ...out];
 };
 
-describe.each(KINDS)('an operator on %s', (kind) => {
+describe.each(ANY_KIND)('an operator on %s', (kind) => {
   const HINT =
     '# site 101: credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
 
