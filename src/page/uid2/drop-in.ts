@@ -7,7 +7,7 @@ import { createCore, sessionOf } from '../../session/session.ts';
 import { withTimeout } from '../../session/timeout.ts';
 import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
-import { type TokenSet, toWire } from '../../token/token-set.ts';
+import { type TokenSet, toWire, type WireTokenSet } from '../../token/token-set.ts';
 import { tryTo } from './places.ts';
 import {
   BEFORE_ALL,
@@ -30,6 +30,7 @@ import {
   readCandidates,
   recordOf,
   type Started,
+  type State,
 } from './state.ts';
 import { eventsBetween, needsLogin, statusBetween } from './status.ts';
 import { createStore } from './store.ts';
@@ -102,6 +103,15 @@ function announce(dropIn: DropIn, state: Started): void {
   if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
   // A callback may call `abort`, or supply another identity.
   for (const event of events) if (dropIn.reported) callbacks.emit(event, identityOf(dropIn));
+}
+
+/**
+ * Emit `InitCompleted` now, unless it has been: before a change of the page, whose events follow it, and while the database hangs.
+ * Returns the state after the callbacks.
+ */
+function completeInit(dropIn: DropIn): State {
+  if (!dropIn.reported && isStarted(dropIn.state)) announce(dropIn, dropIn.state);
+  return dropIn.state;
 }
 
 /** The session or the options may have changed: update the places and emit events. */
@@ -182,7 +192,8 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
 
 /** @throws {Error} before `init`. */
 export function setIdentity(dropIn: DropIn, identity: unknown): void {
-  const { state, considered, callbacks } = dropIn;
+  const { considered, callbacks } = dropIn;
+  const state = completeInit(dropIn);
   if (!isStarted(state)) throw new Error('setIdentity: call init first');
   // The page supplies it now, so the time of an earlier login does not matter.
   let candidate = candidateOf({ ...(identity as object), tessera: undefined });
@@ -190,20 +201,20 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
     callbacks.emitLegacy('invalid');
     return;
   }
-  considered.delete((candidate.answer as TokenSet).refreshToken);
-  // The record has the time of the mark: otherwise the mark would count as newer for ever.
+  considered.add((candidate.answer as TokenSet).refreshToken);
   if (isMark(candidate)) candidate = keepChange(dropIn, candidate.answer);
   // After an opt-out, a set waits until the service accepts it.
   else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, candidate.answer);
   // A logout comes before it.
   state.candidates = [candidate, ...state.candidates.filter(({ answer }) => answer === 'optout')];
-  if (state.name === 'ready') follow(dropIn, state, [candidate]);
+  // Also before the record is read: what `init` was given comes before it.
+  void state.session.setTokens(identity as WireTokenSet);
 }
 
 /** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
   // The options from before `abort` contain the cookie's attributes. Damaged options of an earlier page are ignored.
-  if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
+  if (!isStarted(completeInit(dropIn))) tryTo(() => start(dropIn, dropIn.options));
   if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);

@@ -386,6 +386,52 @@ const shared: Record<string, Scenario> = {
     },
     ...same([0, -3, 1]),
   },
+  'sign-in-at-once': {
+    what: 'init without an identity and setIdentity in one task: the events',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init(OPTIONS);
+      sdk.setIdentity(wireSet(1));
+      await world.settle();
+      return world.events;
+    },
+    ...same(['SdkLoaded', 'IdentityUpdated', 'InitCompleted', 'IdentityUpdated advertising-1']),
+    former3: ['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-1'],
+  },
+  'another-user-at-once': {
+    what: 'init with an identity, disconnect and setIdentity with another user in one task: the first event and the last',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init({ ...OPTIONS, identity: wireSet(1) });
+      sdk.disconnect();
+      sdk.setIdentity(newSet(5));
+      await world.settle();
+      return [world.events[1], world.events.at(-1)];
+    },
+    ...same(['InitCompleted advertising-1', 'IdentityUpdated advertising-5']),
+  },
+  'expired-login-at-once': {
+    what: 'init with an identity and setIdentity with an expired one that can be refreshed in one task: the events',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init({ ...OPTIONS, identity: wireSet(1) });
+      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
+      await world.settle();
+      return world.events.slice(1);
+    },
+    ...same(['InitCompleted advertising-1', 'IdentityUpdated', 'IdentityUpdated advertising-6']),
+  },
+  'opt-out-at-once': {
+    what: 'init and setIdentity with an opt-out in one task: the events',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init({ ...OPTIONS, identity: wireSet(1) });
+      sdk.setIdentity({ status: 'optout', identity_expires: Date.now() + DAY, refresh_expires: Date.now() + DAY });
+      await world.settle();
+      return world.events.slice(1);
+    },
+    ...same(['InitCompleted advertising-1', 'OptoutReceived', 'IdentityUpdated']),
+  },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
     run: async (world) => {
