@@ -14,7 +14,8 @@ export function run(work: () => unknown): void {
 export interface Callbacks {
   /** The array that pages push onto. A page may assign another one: that receives the later events. */
   list: Callback[];
-  emit(event: EventType, identity: Identity | null): void;
+  /** `to`: default: all. */
+  emit(event: EventType, identity: Identity | null, to?: readonly Callback[]): void;
   addLegacy(callback: LegacyCallback): void;
   emitLegacy(status: LegacyStatus, token?: string): void;
 }
@@ -37,7 +38,7 @@ export function createCallbacks(list: Callback[], current: () => Identity | null
   Object.defineProperty(list, 'push', { value: push, writable: true });
   const callbacks: Callbacks = {
     list,
-    emit: (event, identity) => send(callbacks.list, event, { identity }),
+    emit: (event, identity, to = callbacks.list) => send(to, event, { identity }),
     addLegacy: (callback) => void legacy.add(callback),
     emitLegacy: (name, token) => {
       const [status, statusText] = LEGACY[name];

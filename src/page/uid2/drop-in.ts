@@ -101,6 +101,7 @@ function announce(dropIn: DropIn, state: Started): void {
   if (now.condition !== 'empty') state.isLoggedOut = false;
   // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0) callbacks.emitLegacy(status, now.token);
+  if (!before && needsLogin(now)) callbacks.emit('IdentityUpdated', identityOf(dropIn), state.listeners);
   // A callback may call `abort`, or supply another identity.
   for (const event of events) if (dropIn.reported) callbacks.emit(event, identityOf(dropIn));
 }
@@ -169,6 +170,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     core,
     session: sessionOf(core),
     candidates,
+    listeners: [...dropIn.callbacks.list],
     isInvalid: !!page && !fromPage,
     isLoggedOut: false,
   };

@@ -9,7 +9,7 @@ import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
 import { type Candidate, candidatesIn, choose, isNews, withChoice } from './precedence.ts';
 import { describe, type Known } from './status.ts';
-import type { Identity, InitOptions, Product } from './types.ts';
+import type { Callback, Identity, InitOptions, Product } from './types.ts';
 
 export interface Started {
   /** `reading`: the session's record is not known yet. */
@@ -18,6 +18,8 @@ export interface Started {
   readonly core: Core;
   /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
   candidates: readonly Candidate[];
+  /** The callbacks at `init`. As in the UID2 SDK, only they are told that there was no identity then. */
+  readonly listeners: readonly Callback[];
   /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
   /** `disconnect` was called: to the legacy callbacks, the next identity is a first one, as in the UID2 SDK. */

@@ -42,16 +42,11 @@ export function needsLogin({ condition }: Known): boolean {
   return condition === 'empty' || condition === 'ended';
 }
 
-/** List the events between two moments. `before` is undefined until `InitCompleted` has been emitted. */
+/** List the events between two moments for every callback. `before` is undefined until `InitCompleted` has been emitted. */
 export function eventsBetween(before: Known | undefined, now: Known): EventType[] {
   const { condition, token } = now;
   const isOptOut = condition === 'optedOut' && before?.condition !== condition;
-  if (!before)
-    return needsLogin(now)
-      ? ['IdentityUpdated', 'InitCompleted']
-      : isOptOut
-        ? ['InitCompleted', 'OptoutReceived']
-        : ['InitCompleted'];
+  if (!before) return isOptOut ? ['InitCompleted', 'OptoutReceived'] : ['InitCompleted'];
   if (isOptOut) return ['OptoutReceived', 'IdentityUpdated'];
   return before.condition === condition && before.token === token ? [] : ['IdentityUpdated'];
 }

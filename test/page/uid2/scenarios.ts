@@ -432,6 +432,20 @@ const shared: Record<string, Scenario> = {
     },
     ...same(['InitCompleted advertising-1', 'OptoutReceived', 'IdentityUpdated']),
   },
+  'late-callback': {
+    what: 'a callback that is pushed late and calls init at SdkLoaded: the events that it receives',
+    run: async (world) => {
+      const events: string[] = [];
+      const sdk = world.load();
+      sdk.callbacks.push((event: string) => {
+        events.push(event);
+        if (event === 'SdkLoaded') sdk.init(OPTIONS);
+      });
+      await world.settle();
+      return events;
+    },
+    ...same(['SdkLoaded', 'InitCompleted']),
+  },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
     run: async (world) => {

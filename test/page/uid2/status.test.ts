@@ -38,10 +38,10 @@ test.each([
 
 test.each([
   ['the first identity', undefined, known('established', 'a'), ['InitCompleted'], 'established'],
-  ['no identity at the start', undefined, known('empty'), ['IdentityUpdated', 'InitCompleted'], 'empty'],
+  ['no identity at the start', undefined, known('empty'), ['InitCompleted'], 'empty'],
   ['an opt-out at the start', undefined, known('optedOut'), ['InitCompleted', 'OptoutReceived'], 'optedOut'],
   ['an expired identity at the start', undefined, known('expired'), ['InitCompleted'], 'expired'],
-  ['an ended identity at the start', undefined, known('ended'), ['IdentityUpdated', 'InitCompleted'], 'ended'],
+  ['an ended identity at the start', undefined, known('ended'), ['InitCompleted'], 'ended'],
   ['a login', known('empty'), known('established', 'a'), ['IdentityUpdated'], 'refreshed'],
   ['a refresh', known('established', 'a'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
   ['a refresh after the expiry', known('expired'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
