@@ -65,18 +65,13 @@ export function recordOf(state: State): SessionRecord {
 
 export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
-  const now = Date.now();
   const record = recordOf(state);
   // While the record is read for the first time, `candidates` has what the places held too.
   const places = state.name === 'reading' ? [] : readCandidates(dropIn);
   const choice = choose(isStarted(state) ? [...places, ...state.candidates] : places);
-  // A page that was hidden reads the record again, and the session returns no token until then.
-  if (isSettled(state) && !isNews(record, choice.newest)) {
-    const { advertisingToken } = state.session;
-    const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
-    return { ...describe(phase, advertisingToken, endsAt, now + clockOffsetMs), set: record.set };
-  }
-  const expected = withChoice(record, choice);
+  // A supplied set that the session has considered is no news either.
+  const expected = isSettled(state) && !isNews(record, choice.newest) ? record : withChoice(record, choice);
+  const now = isStarted(state) ? state.core.now() : Date.now();
   const at = serviceTime(expected, now);
   const { set } = expected;
   return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now + expected.offsetMs), set };
@@ -85,9 +80,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
 /** Return the complete identity if its token is valid, or null. */
 export function identityOf(dropIn: DropIn): Identity | null {
   const { token, set } = knownNow(dropIn);
-  if (!token) return null;
-  // This page does not know a refresh that is not written yet.
-  return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
+  return token ? toWire(set!) : null;
 }
 
 export function readCandidates({ places, options }: DropIn): Candidate[] {
