@@ -4,7 +4,6 @@ import { commit } from '../../session/commit.ts';
 import { setByHost } from '../../session/rules/host-changes.ts';
 import type { Change } from '../../session/rules/record.ts';
 import { createCore, sessionOf } from '../../session/session.ts';
-import { withTimeout } from '../../session/timeout.ts';
 import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire, type WireTokenSet } from '../../token/token-set.ts';
@@ -25,7 +24,6 @@ import {
   identityOf,
   isRefreshing,
   isSettled,
-  isStarted,
   knownNow,
   readCandidates,
   recordOf,
@@ -111,7 +109,7 @@ function announce(dropIn: DropIn, state: Started): void {
  * Returns the state after the callbacks.
  */
 function completeInit(dropIn: DropIn): State {
-  if (!dropIn.reported && isStarted(dropIn.state)) announce(dropIn, dropIn.state);
+  if (!dropIn.reported && dropIn.state) announce(dropIn, dropIn.state);
   return dropIn.state;
 }
 
@@ -138,11 +136,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const baseUrl = parseBaseUrl(address);
   const name = `tessera-${product}`;
   const before = dropIn.state;
-  if (isStarted(before)) before.session.close();
+  before?.session.close();
   dropIn.options = options;
 
   const fromPage = candidateOf(page);
-  const earlier = isStarted(before) ? before.candidates : [];
+  const earlier = before?.candidates ?? [];
   const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...earlier];
   const { newest, supplied } = choose(candidates);
   const warnOfCookie = isDevelopment && watchCookie(dropIn, candidates);
@@ -166,7 +164,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     withNewest(record, choose([...readCandidates(dropIn), ...state.candidates]).newest),
   );
   const state: Started = {
-    name: 'reading',
+    isReading: true,
     core,
     session: sessionOf(core),
     candidates,
@@ -178,13 +176,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
   if (candidates.length > 0)
-    void withTimeout(RECORD_WAIT_MS, () => state.session.ready, name).catch(
-      () => isCurrent() && announce(dropIn, state),
-    );
+    setTimeout(() => isCurrent() && state.isReading && announce(dropIn, state), RECORD_WAIT_MS);
   state.session.subscribe(() => update(dropIn));
   void state.session.ready.then(() => {
     if (!isCurrent()) return;
-    state.name = 'ready';
+    state.isReading = false;
     if (warnOfCookie) warnOfCookie();
     follow(dropIn, state, state.candidates);
     dropIn.endFirstRead();
@@ -196,7 +192,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
 export function setIdentity(dropIn: DropIn, identity: unknown): void {
   const { considered, callbacks } = dropIn;
   const state = completeInit(dropIn);
-  if (!isStarted(state)) throw new Error('setIdentity: call init first');
+  if (!state) throw new Error('setIdentity: call init first');
   // The page supplies it now, so the time of an earlier login does not matter.
   let candidate = candidateOf({ ...(identity as object), tessera: undefined });
   if (!candidate) {
@@ -216,8 +212,8 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
 /** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
   // The options from before `abort` contain the cookie's attributes. Damaged options of an earlier page are ignored.
-  if (!isStarted(completeInit(dropIn))) tryTo(() => start(dropIn, dropIn.options));
-  if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
+  if (!completeInit(dropIn)) tryTo(() => start(dropIn, dropIn.options));
+  if (!dropIn.state) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.candidates = state.candidates.filter(isMark);
@@ -228,8 +224,8 @@ export function disconnect(dropIn: DropIn): void {
 
 /** Stop, and emit nothing more. */
 export function abort(dropIn: DropIn): void {
-  if (isStarted(dropIn.state)) dropIn.state.session.close();
-  dropIn.state = { name: 'closed' };
+  dropIn.state?.session.close();
+  dropIn.state = null;
   dropIn.reported = undefined;
   dropIn.endFirstRead();
 }

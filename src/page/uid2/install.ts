@@ -8,7 +8,7 @@ import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
 import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
-import { type DropIn, identityOf, isRefreshing, isStarted, knownNow } from './state.ts';
+import { type DropIn, identityOf, isRefreshing, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
 import { warnOfGeneration, watchForInit } from './warnings.ts';
@@ -34,7 +34,7 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitO
   const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
-    !isStarted(state) ||
+    !state ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
     // A malformed identity too: the legacy callbacks must receive its status.
     (identity && !(expiresAt! < state.session.state.expiresAt!));
@@ -68,11 +68,7 @@ function lookAt(dropIn: DropIn): Known {
 function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
-  const whenStarted = <T>(read: (known: Known) => T) => {
-    const known = lookAt(dropIn);
-    return isStarted(dropIn.state) ? read(known) : undefined;
-  };
-  const hasOptedOut = () => whenStarted(({ condition }) => condition === 'optedOut');
+  const hasOptedOut = () => (dropIn.state ? lookAt(dropIn).condition === 'optedOut' : undefined);
   const getIdentity = () => {
     followPlaces(dropIn);
     return identityOf(dropIn);
@@ -93,11 +89,11 @@ function createMethods(dropIn: DropIn): Uid2 {
     getAdvertisingTokenAsync: async () => {
       for (;;) {
         // Return a valid token without waiting for the record.
-        const token = whenStarted((known) => known.token);
+        const token = dropIn.state && lookAt(dropIn).token;
         if (token) return token;
         await dropIn.firstRead;
         const { state } = dropIn;
-        if (!isStarted(state)) throw new Error('aborted');
+        if (!state) throw new Error('aborted');
         try {
           return await state.session.getToken();
         } catch (error) {
@@ -136,7 +132,7 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
     places,
     callbacks: createCallbacks(list, () => dropIn.reported && identityOf(dropIn)),
     options: ownMembers(places.earlier),
-    state: { name: 'idle' },
+    state: undefined,
     reported: undefined,
     considered: new Set(),
     firstRead,
@@ -161,7 +157,7 @@ export function installOnPage(product: Product): Uid2 {
   const { earlier } = dropIn.places;
   // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.
   queueMicrotask(() => {
-    if (earlier && dropIn.state.name === 'idle') tryTo(() => configure(dropIn, earlier, {}));
+    if (earlier && dropIn.state === undefined) tryTo(() => configure(dropIn, earlier, {}));
   });
   return sdk;
 }

@@ -12,8 +12,8 @@ import { describe, type Known } from './status.ts';
 import type { Callback, Identity, InitOptions, Product } from './types.ts';
 
 export interface Started {
-  /** `reading`: the session's record is not known yet. */
-  name: 'reading' | 'ready';
+  /** The session's record is not known yet. */
+  isReading: boolean;
   readonly session: Session;
   readonly core: Core;
   /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
@@ -26,7 +26,8 @@ export interface Started {
   isLoggedOut: boolean;
 }
 
-export type State = { readonly name: 'idle' | 'closed' } | Started;
+/** Undefined before `init`, null after `abort`. */
+export type State = Started | undefined | null;
 
 export interface DropIn {
   readonly product: Product;
@@ -44,34 +45,30 @@ export interface DropIn {
   endFirstRead(): void;
 }
 
-export function isStarted(state: State): state is Started {
-  return 'session' in state;
-}
-
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
 export function isSettled(state: State): state is Started {
-  return state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+  return state?.isReading === false && state.session.state.next?.reason !== 'storage';
 }
 
 /** Tell whether this tab or another one is refreshing, or is about to: the record is being read or written before. */
 export function isRefreshing(state: State): boolean {
-  return isStarted(state) && ['in_progress', 'other_tab', 'storage'].includes(`${state.session.state.next?.reason}`);
+  return ['in_progress', 'other_tab', 'storage'].includes(`${state?.session.state.next?.reason}`);
 }
 
 /** The record as the session shows it, even while it may be out of date; empty before `init`. */
 export function recordOf(state: State): SessionRecord {
-  return isStarted(state) ? state.core.records.latest() : emptyRecord('');
+  return state ? state.core.records.latest() : emptyRecord('');
 }
 
 export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
   const record = recordOf(state);
   // While the record is read for the first time, `candidates` has what the places held too.
-  const places = state.name === 'reading' ? [] : readCandidates(dropIn);
-  const choice = choose(isStarted(state) ? [...places, ...state.candidates] : places);
+  const places = state?.isReading ? [] : readCandidates(dropIn);
+  const choice = choose([...places, ...(state?.candidates ?? [])]);
   // A supplied set that the session has considered is no news either.
   const expected = isSettled(state) && !isNews(record, choice.newest) ? record : withChoice(record, choice);
-  const now = isStarted(state) ? state.core.now() : Date.now();
+  const now = state ? state.core.now() : Date.now();
   const at = serviceTime(expected, now);
   const { set } = expected;
   return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now + expected.offsetMs), set };

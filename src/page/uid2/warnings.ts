@@ -3,7 +3,7 @@
 import { warn } from '../../session/explain/warnings.ts';
 import { cookieNameOf, readCookies } from './places.ts';
 import { type Candidate, choose } from './precedence.ts';
-import { type DropIn, isStarted, readCandidates, recordOf } from './state.ts';
+import { type DropIn, readCandidates, recordOf } from './state.ts';
 import type { Product } from './types.ts';
 
 /** How long a page may take to call `init`, ms. */
@@ -16,7 +16,7 @@ function say({ product }: { readonly product: Product }, text: string): void {
 /** Warn if the page does not call `init`, and relies on the configuration cookie of the UID2 SDK. */
 export function watchForInit(dropIn: DropIn): void {
   setTimeout(() => {
-    if (!isStarted(dropIn.state) && readCookies(`${cookieNameOf(dropIn.product)}_config`).length > 0)
+    if (!dropIn.state && readCookies(`${cookieNameOf(dropIn.product)}_config`).length > 0)
       say(
         dropIn,
         'init was not called, and the configuration cookie of the UID2 SDK starts nothing: call init on this page',
@@ -35,7 +35,7 @@ export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): (
     say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
   return () => {
     const { state } = dropIn;
-    if (useCookie && candidates.length === 0 && isStarted(state) && recordOf(state).set)
+    if (useCookie && candidates.length === 0 && state && recordOf(state).set)
       say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
   };
 }
