@@ -118,7 +118,7 @@ export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || followPlaces(dropIn)) return;
   const candidate = candidateOfRecord(recordOf(state), needsLogin(knownNow(dropIn)));
-  state.candidates = candidate ? [candidate] : [];
+  dropIn.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
   // What can be erased was: if it is there again, a server has set it again.
   if (!choose(readCandidates(dropIn)).supplied) dropIn.considered.clear();
@@ -140,8 +140,8 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   dropIn.options = options;
 
   const fromPage = candidateOf(page);
-  const earlier = before?.candidates ?? [];
-  const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...earlier];
+  const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...dropIn.candidates];
+  dropIn.candidates = candidates;
   const { newest, supplied } = choose(candidates);
   const warnOfCookie = isDevelopment && watchCookie(dropIn, candidates);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
@@ -161,13 +161,12 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     retry: { firstMs: options.refreshRetryPeriod },
   };
   const core = createCore(settings, (record) =>
-    withNewest(record, choose([...readCandidates(dropIn), ...state.candidates]).newest),
+    withNewest(record, choose([...readCandidates(dropIn), ...dropIn.candidates]).newest),
   );
   const state: Started = {
     isReading: true,
     core,
     session: sessionOf(core),
-    candidates,
     listeners: [...dropIn.callbacks.list],
     isInvalid: !!page && !fromPage,
     isLoggedOut: false,
@@ -182,7 +181,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     if (!isCurrent()) return;
     state.isReading = false;
     if (warnOfCookie) warnOfCookie();
-    follow(dropIn, state, state.candidates);
+    follow(dropIn, state, dropIn.candidates);
     dropIn.endFirstRead();
     update(dropIn);
   });
@@ -204,7 +203,7 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   // After an opt-out, a set waits until the service accepts it.
   else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, candidate.answer);
   // A logout comes before it.
-  state.candidates = [candidate, ...state.candidates.filter(({ answer }) => answer === 'optout')];
+  dropIn.candidates = [candidate, ...dropIn.candidates.filter(({ answer }) => answer === 'optout')];
   // Also before the record is read: what `init` was given comes before it.
   void state.session.setTokens(identity as WireTokenSet);
 }
@@ -216,7 +215,7 @@ export function disconnect(dropIn: DropIn): void {
   if (!dropIn.state) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
-  state.candidates = state.candidates.filter(isMark);
+  dropIn.candidates = dropIn.candidates.filter(isMark);
   state.isLoggedOut = true;
   if (isDevelopment) warnOfForeignCookie(dropIn);
   void state.session.clear();
@@ -226,6 +225,7 @@ export function disconnect(dropIn: DropIn): void {
 export function abort(dropIn: DropIn): void {
   dropIn.state?.session.close();
   dropIn.state = null;
+  dropIn.candidates = [];
   dropIn.reported = undefined;
   dropIn.endFirstRead();
 }

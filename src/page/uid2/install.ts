@@ -69,10 +69,6 @@ function createMethods(dropIn: DropIn): Uid2 {
   /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
   const hasOptedOut = () => (dropIn.state ? lookAt(dropIn).condition === 'optedOut' : undefined);
-  const getIdentity = () => {
-    followPlaces(dropIn);
-    return identityOf(dropIn);
-  };
   return {
     get callbacks() {
       return dropIn.callbacks.list;
@@ -85,7 +81,7 @@ function createMethods(dropIn: DropIn): Uid2 {
       options = configure(dropIn, given, options);
       reportInit(dropIn, ownMembers<InitOptions>(given).callback);
     },
-    getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
+    getAdvertisingToken: () => lookAt(dropIn).token,
     getAdvertisingTokenAsync: async () => {
       for (;;) {
         // Return a valid token without waiting for the record.
@@ -103,7 +99,10 @@ function createMethods(dropIn: DropIn): Uid2 {
       }
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
-    getIdentity,
+    getIdentity: () => {
+      followPlaces(dropIn);
+      return identityOf(dropIn);
+    },
     isLoginRequired: () => needsLogin(lookAt(dropIn)),
     // As in the UID2 SDK, undefined before `init`, unless a valid identity or an opt-out is stored.
     isIdentityAvailable: () => {
@@ -133,6 +132,7 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
     callbacks: createCallbacks(list, () => dropIn.reported && identityOf(dropIn)),
     options: ownMembers(places.earlier),
     state: undefined,
+    candidates: [],
     reported: undefined,
     considered: new Set(),
     firstRead,

@@ -16,8 +16,6 @@ export interface Started {
   isReading: boolean;
   readonly session: Session;
   readonly core: Core;
-  /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
-  candidates: readonly Candidate[];
   /** The callbacks at `init`. As in the UID2 SDK, only they are told that there was no identity then. */
   readonly listeners: readonly Callback[];
   /** The page has supplied a malformed identity: report it with the next event. */
@@ -36,6 +34,8 @@ export interface DropIn {
   /** The options of `init`; before it, those that an earlier page has left. */
   options: InitOptions;
   state: State;
+  /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
+  candidates: readonly Candidate[];
   /** The state that callbacks know; undefined until `InitCompleted` has been emitted. */
   reported: Known | undefined;
   /** Refresh tokens that the session has received, so that a cookie that cannot be erased is not adopted twice. */
@@ -65,7 +65,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
   const record = recordOf(state);
   // While the record is read for the first time, `candidates` has what the places held too.
   const places = state?.isReading ? [] : readCandidates(dropIn);
-  const choice = choose([...places, ...(state?.candidates ?? [])]);
+  const choice = choose([...places, ...dropIn.candidates]);
   // A supplied set that the session has considered is no news either.
   const expected = isSettled(state) && !isNews(record, choice.newest) ? record : withChoice(record, choice);
   const now = state ? state.core.now() : Date.now();
