@@ -199,9 +199,8 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
     return;
   }
   considered.add((candidate.answer as TokenSet).refreshToken);
-  if (isMark(candidate)) candidate = keepChange(dropIn, candidate.answer);
   // After an opt-out, a set waits until the service accepts it.
-  else if (knownNow(dropIn).condition !== 'optedOut') keepChange(dropIn, candidate.answer);
+  if (isMark(candidate) || knownNow(dropIn).condition !== 'optedOut') candidate = keepChange(dropIn, candidate.answer);
   // A logout comes before it.
   dropIn.candidates = [candidate, ...dropIn.candidates.filter(({ answer }) => answer === 'optout')];
   // Also before the record is read: what `init` was given comes before it.

@@ -15,8 +15,10 @@ import { warnOfGeneration, watchForInit } from './warnings.ts';
 
 const SHORTEST_RETRY_MS = 1_000;
 
-function checkOptions(given: InitOptions): void {
-  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = ownMembers<InitOptions>(given);
+/** Return the options that are the page's own: not those that a link has put on `Object.prototype`. */
+function checkOptions(given: InitOptions): InitOptions {
+  const own = ownMembers<InitOptions>(given);
+  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = own;
   const fault =
     typeFault('init', 'object', given) ||
     (callback && typeFault('callback', 'function', callback)) ||
@@ -24,12 +26,12 @@ function checkOptions(given: InitOptions): void {
   if (fault) throw new TypeError(fault);
   if (period < SHORTEST_RETRY_MS)
     throw new RangeError(expectedGot('refreshRetryPeriod', `${SHORTEST_RETRY_MS} or more`, period));
+  return own;
 }
 
-/** If an option is invalid, nothing changes. Returns the options, without identity and callback. */
-function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions {
-  checkOptions(given);
-  const { identity, callback, ...more } = ownMembers<InitOptions>(given);
+/** If an option is invalid, nothing changes. Returns the callback. */
+function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): LegacyCallback | undefined {
+  const { identity, callback, ...more } = checkOptions(given);
   const { state, options: before } = dropIn;
   const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
@@ -41,7 +43,7 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): InitO
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   dropIn.places.writeOptions(options);
-  return options;
+  return callback;
 }
 
 function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
@@ -77,9 +79,10 @@ function createMethods(dropIn: DropIn): Uid2 {
       if (Array.isArray(list)) dropIn.callbacks.list = list;
     },
     init: (given) => {
+      const callback = configure(dropIn, given, options);
       // Before the callbacks, one of which may call `init` with more options.
-      options = configure(dropIn, given, options);
-      reportInit(dropIn, ownMembers<InitOptions>(given).callback);
+      options = dropIn.options;
+      reportInit(dropIn, callback);
     },
     getAdvertisingToken: () => lookAt(dropIn).token,
     getAdvertisingTokenAsync: async () => {

@@ -45,10 +45,10 @@ export function needsLogin({ condition }: Known): boolean {
 /** List the events between two moments for every callback. `before` is undefined until `InitCompleted` has been emitted. */
 export function eventsBetween(before: Known | undefined, now: Known): EventType[] {
   const { condition, token } = now;
-  const isOptOut = condition === 'optedOut' && before?.condition !== condition;
-  if (!before) return isOptOut ? ['InitCompleted', 'OptoutReceived'] : ['InitCompleted'];
-  if (isOptOut) return ['OptoutReceived', 'IdentityUpdated'];
-  return before.condition === condition && before.token === token ? [] : ['IdentityUpdated'];
+  const isSame = before?.condition === condition;
+  const optOut: EventType[] = condition === 'optedOut' && !isSame ? ['OptoutReceived'] : [];
+  if (!before) return ['InitCompleted', ...optOut];
+  return isSame && before.token === token ? [] : [...optOut, 'IdentityUpdated'];
 }
 
 /** Return the legacy status for a change. Only the first identity of a page, or after `disconnect`, is established. */
