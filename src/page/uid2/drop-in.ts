@@ -20,6 +20,7 @@ import {
   withNewest,
 } from './precedence.ts';
 import {
+  choiceNow,
   type DropIn,
   identityOf,
   isRefreshing,
@@ -57,15 +58,21 @@ function keep(
 /** Store a change of the page in the places before it is recorded: the page may be closed before the database responds. */
 function keepChange(dropIn: DropIn, answer: Candidate['answer'], ownsCookie?: boolean): Candidate {
   // Later than every known change, even if the clock was set back.
-  const { changedAt } = withNewest(recordOf(dropIn.state), choose(readCandidates(dropIn)).newest);
+  const { changedAt } = withNewest(recordOf(dropIn.state), choiceNow(dropIn).newest);
   const candidate = { answer, changedAt: Math.max(Date.now(), changedAt + 1) };
   keep(dropIn, candidate, ownsCookie);
   return candidate;
 }
 
-/** Apply to the session what its record does not contain yet, and return whether there is anything. */
-function follow({ considered }: DropIn, { core }: Started, candidates: readonly Candidate[]): boolean {
-  const { newest, supplied } = choose(candidates);
+/**
+ * Apply to the session what its record does not contain yet: what the page has supplied, or what a server, another host or another
+ * tab has put into the places. Returns whether there is anything.
+ */
+export function follow(dropIn: DropIn): boolean {
+  const { state, considered } = dropIn;
+  if (!isSettled(state)) return false;
+  const { core } = state;
+  const { newest, supplied } = choiceNow(dropIn);
   const change = (made: Change) => void commit(core, made).catch(() => {});
   const isRecordOld = isNews(core.records.latest(), newest);
   if (isRecordOld) change((record) => withNewest(record, newest));
@@ -76,12 +83,6 @@ function follow({ considered }: DropIn, { core }: Started, candidates: readonly 
     change(setByHost(supplied, core.now()));
   }
   return isRecordOld || !!isNew;
-}
-
-/** Adopt what a server, another host or another tab has put into the places, if it is newer than the record. Returns whether it is. */
-export function followPlaces(dropIn: DropIn): boolean {
-  const { state } = dropIn;
-  return isSettled(state) && follow(dropIn, state, readCandidates(dropIn));
 }
 
 function announce(dropIn: DropIn, state: Started): void {
@@ -116,7 +117,7 @@ function completeInit(dropIn: DropIn): State {
 /** The session or the options may have changed: update the places and emit events. */
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
-  if (!isSettled(state) || followPlaces(dropIn)) return;
+  if (!isSettled(state) || follow(dropIn)) return;
   const candidate = candidateOfRecord(recordOf(state), needsLogin(knownNow(dropIn)));
   dropIn.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
@@ -160,9 +161,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   };
-  const core = createCore(settings, (record) =>
-    withNewest(record, choose([...readCandidates(dropIn), ...dropIn.candidates]).newest),
-  );
+  const core = createCore(settings, (record) => withNewest(record, choiceNow(dropIn).newest));
   const state: Started = {
     isReading: true,
     core,
@@ -181,9 +180,8 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     if (!isCurrent()) return;
     state.isReading = false;
     if (warnOfCookie) warnOfCookie();
-    follow(dropIn, state, dropIn.candidates);
-    dropIn.endFirstRead();
     update(dropIn);
+    dropIn.endFirstRead();
   });
 }
 

@@ -6,7 +6,7 @@ import { expectedGot } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
-import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
+import { abort, disconnect, follow, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isRefreshing, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
@@ -34,12 +34,11 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): Legac
   const { identity, callback, ...more } = checkOptions(given);
   const { state, options: before } = dropIn;
   const options = ownMembers<InitOptions>({ ...base, ...more });
-  const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !state ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
     // A malformed identity too: the legacy callbacks must receive its status.
-    (identity && !(expiresAt! < state.session.state.expiresAt!));
+    (identity && !((identity as WireTokenSet).identity_expires < state.session.state.expiresAt!));
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   dropIn.places.writeOptions(options);
@@ -63,7 +62,7 @@ function refusal(product: Product, method: string): () => Promise<never> {
 
 /** Describe what the page may know. Look at the places first: a server may have set the cookie. */
 function lookAt(dropIn: DropIn): Known {
-  followPlaces(dropIn);
+  follow(dropIn);
   return knownNow(dropIn);
 }
 
@@ -103,7 +102,7 @@ function createMethods(dropIn: DropIn): Uid2 {
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity: () => {
-      followPlaces(dropIn);
+      follow(dropIn);
       return identityOf(dropIn);
     },
     isLoginRequired: () => needsLogin(lookAt(dropIn)),
@@ -155,7 +154,7 @@ export function installOnPage(product: Product): Uid2 {
   window[name] = sdk;
   dropIn.callbacks.emit('SdkLoaded', identityOf(dropIn));
   // The response to a sign-in, or a page on another host, may have changed the cookie meanwhile.
-  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
+  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void follow(dropIn));
   if (isDevelopment) watchForInit(dropIn);
   const { earlier } = dropIn.places;
   // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.

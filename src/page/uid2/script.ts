@@ -7,8 +7,9 @@ import { dataOf } from '../clobbering.ts';
 import { installOnPage } from './install.ts';
 import type { Product } from './types.ts';
 
-const only = dataOf('product');
-if (only && !/^(uid2|euid)$/.test(only)) throw new TypeError('data-product: expected uid2 or euid, got another value');
-for (const product of ['uid2', 'euid'] satisfies Product[]) {
+const products: readonly Product[] = ['uid2', 'euid'];
+const only = dataOf('product') as Product | undefined;
+if (only && !products.includes(only)) throw new TypeError('data-product: expected uid2 or euid, got another value');
+for (const product of products) {
   if (!only || only === product) installOnPage(product);
 }

@@ -7,7 +7,7 @@ import { phaseOf, tokenAt } from '../../token/phase.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
-import { type Candidate, candidatesIn, choose, isNews, withChoice } from './precedence.ts';
+import { type Candidate, type Choice, candidatesIn, choose, isNews, withChoice } from './precedence.ts';
 import { describe, type Known } from './status.ts';
 import type { Callback, Identity, InitOptions, Product } from './types.ts';
 
@@ -60,12 +60,15 @@ export function recordOf(state: State): SessionRecord {
   return state ? state.core.records.latest() : emptyRecord('');
 }
 
+/** Decide between what counts until the record contains it and what the places hold now. */
+export function choiceNow(dropIn: DropIn): Choice {
+  return choose([...dropIn.candidates, ...readCandidates(dropIn)]);
+}
+
 export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | undefined } {
   const { state } = dropIn;
   const record = recordOf(state);
-  // While the record is read for the first time, `candidates` has what the places held too.
-  const places = state?.isReading ? [] : readCandidates(dropIn);
-  const choice = choose([...places, ...dropIn.candidates]);
+  const choice = choiceNow(dropIn);
   // A supplied set that the session has considered is no news either.
   const expected = isSettled(state) && !isNews(record, choice.newest) ? record : withChoice(record, choice);
   const now = state ? state.core.now() : Date.now();
