@@ -163,7 +163,6 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   };
   const core = createCore(settings, (record) => withNewest(record, choiceNow(dropIn).newest));
   const state: Started = {
-    isReading: true,
     core,
     session: sessionOf(core),
     listeners: [...dropIn.callbacks.list],
@@ -173,12 +172,10 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
-  if (candidates.length > 0)
-    setTimeout(() => isCurrent() && state.isReading && announce(dropIn, state), RECORD_WAIT_MS);
+  if (candidates.length > 0) setTimeout(() => isCurrent() && announce(dropIn, state), RECORD_WAIT_MS);
   state.session.subscribe(() => update(dropIn));
   void state.session.ready.then(() => {
     if (!isCurrent()) return;
-    state.isReading = false;
     if (warnOfCookie) warnOfCookie();
     update(dropIn);
     dropIn.endFirstRead();

@@ -12,8 +12,6 @@ import { describe, type Known } from './status.ts';
 import type { Callback, Identity, InitOptions, Product } from './types.ts';
 
 export interface Started {
-  /** The session's record is not known yet. */
-  isReading: boolean;
   readonly session: Session;
   readonly core: Core;
   /** The callbacks at `init`. As in the UID2 SDK, only they are told that there was no identity then. */
@@ -47,7 +45,7 @@ export interface DropIn {
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
 export function isSettled(state: State): state is Started {
-  return state?.isReading === false && state.session.state.next?.reason !== 'storage';
+  return !!state && state.session.state.next?.reason !== 'storage';
 }
 
 /** Tell whether this tab or another one is refreshing, or is about to: the record is being read or written before. */
