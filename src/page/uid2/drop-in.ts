@@ -141,10 +141,10 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   dropIn.options = options;
 
   const fromPage = candidateOf(page);
-  const candidates = [...(fromPage ? [fromPage] : []), ...readCandidates(dropIn), ...dropIn.candidates];
-  dropIn.candidates = candidates;
-  const { newest, supplied } = choose(candidates);
-  const warnOfCookie = isDevelopment && watchCookie(dropIn, candidates);
+  if (fromPage) dropIn.candidates = [fromPage, ...dropIn.candidates];
+  const { newest, supplied } = choiceNow(dropIn);
+  const isKnown = newest || supplied;
+  const warnOfCookie = isDevelopment && watchCookie(dropIn, !isKnown);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
   // waits until the opt-out is recorded.
   const offer = fromPage && !fromPage.changedAt && newest?.answer !== 'optout' ? supplied : undefined;
@@ -172,7 +172,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
-  if (candidates.length > 0) setTimeout(() => isCurrent() && announce(dropIn, state), RECORD_WAIT_MS);
+  if (isKnown) setTimeout(() => isCurrent() && announce(dropIn, state), RECORD_WAIT_MS);
   state.session.subscribe(() => update(dropIn));
   void state.session.ready.then(() => {
     if (!isCurrent()) return;

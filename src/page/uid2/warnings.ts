@@ -2,7 +2,7 @@
 
 import { warn } from '../../session/explain/warnings.ts';
 import { cookieNameOf, readCookies } from './places.ts';
-import { type Candidate, choose } from './precedence.ts';
+import { choose } from './precedence.ts';
 import { type DropIn, readCandidates, recordOf } from './state.ts';
 import type { Product } from './types.ts';
 
@@ -29,13 +29,13 @@ export function watchForInit(dropIn: DropIn): void {
  *
  * @returns warns if the identity comes from the record alone: to be called once that is known.
  */
-export function watchCookie(dropIn: DropIn, candidates: readonly Candidate[]): () => void {
+export function watchCookie(dropIn: DropIn, isNothingKnown: boolean): () => void {
   const { useCookie } = dropIn.options;
   if (!useCookie && readCookies(cookieNameOf(dropIn.product)).length > 0)
     say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
   return () => {
     const { state } = dropIn;
-    if (useCookie && candidates.length === 0 && state && recordOf(state).set)
+    if (useCookie && isNothingKnown && recordOf(state).set)
       say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
   };
 }
