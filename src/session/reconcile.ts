@@ -97,9 +97,12 @@ function noteOutcome(core: Core, plan: Plan, outcome: Outcome): void {
   reportError(core, error, isRefusal(plan, error) || !attemptError(core));
 }
 
-export async function readAgain(core: Core): Promise<void> {
+/** `isOver`: another tab has ended an attempt. */
+export async function readAgain(core: Core, isOver?: unknown): Promise<void> {
   if (!isActive(core)) return;
   await core.records.read();
+  // If the store is late, what that tab has written cannot be read yet.
+  if (isOver && !core.records.isReplaced()) core.otherLeaseId = undefined;
   reconcile(core);
 }
 

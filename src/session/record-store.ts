@@ -145,6 +145,8 @@ function createQueue(given: Store, update: Update, { replacement, onAnswer, onFa
 
   return {
     place: () => place,
+    /** Memory stands in. */
+    isReplaced: () => place !== given,
     /** Resolves when all operations so far have ended, in the store or in memory. */
     idle: () => last,
     late: () => late,

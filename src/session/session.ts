@@ -123,10 +123,7 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
       },
       onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
     }),
-    tabs: createTabs(name, (isOver) => {
-      if (isOver) core.otherLeaseId = undefined;
-      void readAgain(core);
-    }),
+    tabs: createTabs(name, (isOver) => void readAgain(core, isOver)),
     setTimer: createTimer(now, () => check(core)),
     unwatch: watchLifecycle({
       onCheck: () => check(core),

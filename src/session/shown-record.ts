@@ -44,26 +44,26 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
     const isFirst = !isKnown;
     const before = lastSeen ?? empty;
     // Without a cause, another tab wrote the record: a moment ago, if this page has missed nothing.
-    const instant = writtenAt(record);
-    if (!cause && isCurrent() && instant !== writtenAt(before)) owner.follow(instant);
+    if (!cause && isCurrent() && writtenAt(record) !== writtenAt(before)) owner.follow(writtenAt(record));
     lastSeen = record;
-    isKnown ||= store.place() === given;
+    isKnown ||= !store.isReplaced();
     if (at > seenAbsences) seenAbsences = at;
     owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
   const store = createRecordStore(baseUrl, given, {
     ...owner,
-    // Until a page that was away has looked again, its user may have logged out in another tab.
-    replacement: () => lastSeen && (isCurrent() ? lastSeen : erased(lastSeen)),
+    // Until a page that was away has looked again, its user may have logged out in another tab. That is the next generation.
+    replacement: () => lastSeen && (isCurrent() ? lastSeen : { ...erased(lastSeen), generation: lastSeen.generation }),
     onAnswer: ({ after }) => {
       see(after, seenAbsences);
       owner.onAnswer();
     },
   });
-  const { idle, isConfirmed, settled } = store;
+  const { idle, isReplaced, isConfirmed, settled } = store;
 
   return {
     idle,
+    isReplaced,
     isConfirmed,
     settled,
     latest,

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
 import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
-import { createFixture, dispatch, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { createFixture, dispatch, fakeLocks, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -124,6 +124,22 @@ describe('a page whose store is late when it is opened', () => {
       expect(provide).toHaveBeenCalledOnce();
     });
 
+    test('is dropped if the page was away and the user has logged out in another tab since it is back', async () => {
+      const { session, inner, slow, answer, openOther, advance } = await openLate(recordOf(1), { provide });
+      await answer();
+      dispatch('pagehide');
+      slow.hold();
+      dispatch('pageshow');
+      await advance(1_500);
+      expect(session.advertisingToken).toBe('advertising-4');
+      await advance(1);
+      const other = await openOther();
+      await other.session.clear();
+      await answer();
+      expect(session.advertisingToken).toBeUndefined();
+      expect(await tokenIn(inner)).toBeUndefined();
+    });
+
     test('is stored if it arrives after the store has answered', async () => {
       let arrive = () => {};
       provide.mockImplementationOnce(() => new Promise((resolve) => (arrive = () => resolve(success(4)))));
@@ -226,6 +242,29 @@ describe('what the page does while its store is late is stored when it answers:'
     await answer();
     expect(session.advertisingToken).toBe('advertising-2');
     expect(await tokenIn(inner)).toBe('advertising-2');
+  });
+
+  test('the set of a refresh, which another tab whose store is late does not repeat', async () => {
+    fakeLocks();
+    const { session, inner, slow, serve, sent, open, advance, settle, answer } = await openLate(recordOf(1));
+    await answer();
+    const otherSlow = slowStore(inner);
+    const other = open({ name: `late-${opened - 1}`, store: otherSlow.store });
+    await other.session.ready;
+    let answerRequest = () => {};
+    serve((request) => new Promise((resolve) => (answerRequest = () => resolve(rotate(request)))));
+    await advance(15 * MINUTE);
+    slow.hold();
+    otherSlow.hold();
+    answerRequest();
+    await advance(3_000);
+    const tokens = () => [session, other.session].map(({ advertisingToken }) => advertisingToken).sort();
+    expect(tokens()).toEqual(['advertising-1', 'advertising-2']);
+    otherSlow.free();
+    await answer();
+    await settle();
+    expect(tokens()).toEqual(['advertising-2', 'advertising-2']);
+    expect(sent).toHaveLength(1);
   });
 
   test('a set whose write began before the store was late: once', async () => {
