@@ -90,7 +90,7 @@ function announce(dropIn: DropIn, state: Started): void {
   const { isInvalid } = state;
   const now = knownNow(dropIn);
   // The reported token has expired during its refresh, whose result follows.
-  const isReported = before && before.token === now.set?.advertisingToken;
+  const isReported = before?.token === now.set?.advertisingToken;
   if (isReported && !isInvalid && now.condition === 'expired' && isRefreshing(state)) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
@@ -208,8 +208,7 @@ export function disconnect(dropIn: DropIn): void {
   if (!completeInit(dropIn)) tryTo(() => start(dropIn, dropIn.options));
   if (!dropIn.state) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
-  keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
-  dropIn.candidates = dropIn.candidates.filter(isMark);
+  dropIn.candidates = [keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true)];
   state.isLoggedOut = true;
   if (isDevelopment) warnOfForeignCookie(dropIn);
   void state.session.clear();

@@ -45,14 +45,6 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): Legac
   return callback;
 }
 
-function reportInit(dropIn: DropIn, callback: LegacyCallback | undefined): void {
-  const { reported, callbacks } = dropIn;
-  update(dropIn);
-  // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
-  if (reported && dropIn.reported) callbacks.emit('InitCompleted', identityOf(dropIn));
-  if (callback) callbacks.addLegacy(callback);
-}
-
 function refusal(product: Product, method: string): () => Promise<never> {
   return () => {
     if (isDevelopment) warnOfGeneration(product, method);
@@ -78,10 +70,14 @@ function createMethods(dropIn: DropIn): Uid2 {
       if (Array.isArray(list)) dropIn.callbacks.list = list;
     },
     init: (given) => {
+      const { reported, callbacks } = dropIn;
       const callback = configure(dropIn, given, options);
       // Before the callbacks, one of which may call `init` with more options.
       options = dropIn.options;
-      reportInit(dropIn, callback);
+      update(dropIn);
+      // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
+      if (reported && dropIn.reported) callbacks.emit('InitCompleted', identityOf(dropIn));
+      if (callback) callbacks.addLegacy(callback);
     },
     getAdvertisingToken: () => lookAt(dropIn).token,
     getAdvertisingTokenAsync: async () => {

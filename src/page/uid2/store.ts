@@ -16,7 +16,7 @@ export function createStore(name: string, baseUrl: string): Store {
       : stored;
   return {
     ...database,
-    read: async () => own(await database.read()),
+    // A session with places reads by an update.
     update: (change) =>
       database.update((stored) => {
         const before = own(stored);
