@@ -90,8 +90,8 @@ function announce(dropIn: DropIn, state: Started): void {
   const { isInvalid } = state;
   const now = knownNow(dropIn);
   // The reported token has expired during its refresh, whose result follows.
-  const isReported = before?.token === now.set?.advertisingToken;
-  if (isReported && !isInvalid && now.condition === 'expired' && isRefreshing(state)) return;
+  const isSame = before?.token === now.set?.advertisingToken;
+  if (now.condition === 'expired' && isSame && !isInvalid && isRefreshing(state)) return;
   const events = eventsBetween(before, now);
   dropIn.reported = now;
   state.isInvalid = false;
@@ -136,15 +136,13 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   if (isDevelopment) throwIf(addressFault(address));
   const baseUrl = parseBaseUrl(address);
   const name = `tessera-${product}`;
-  const before = dropIn.state;
-  before?.session.close();
   dropIn.options = options;
+  dropIn.state?.session.close();
 
   const fromPage = candidateOf(page);
   if (fromPage) dropIn.candidates = [fromPage, ...dropIn.candidates];
   const { newest, supplied } = choiceNow(dropIn);
-  const isKnown = newest || supplied;
-  const warnOfCookie = isDevelopment && watchCookie(dropIn, !isKnown);
+  const warnOfCookie = isDevelopment && watchCookie(dropIn, !newest && !supplied);
   // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
   // waits until the opt-out is recorded.
   const offer = fromPage && !fromPage.changedAt && newest?.answer !== 'optout' ? supplied : undefined;
@@ -170,12 +168,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     isLoggedOut: false,
   };
   dropIn.state = state;
-  const isCurrent = () => dropIn.state === state;
   // A database that hangs must not delay a copy or a mark.
-  if (isKnown) setTimeout(() => isCurrent() && announce(dropIn, state), RECORD_WAIT_MS);
+  if (newest || supplied) setTimeout(() => dropIn.state === state && announce(dropIn, state), RECORD_WAIT_MS);
   state.session.subscribe(() => update(dropIn));
   void state.session.ready.then(() => {
-    if (!isCurrent()) return;
+    if (dropIn.state !== state) return;
     if (warnOfCookie) warnOfCookie();
     update(dropIn);
     dropIn.endFirstRead();
