@@ -117,13 +117,17 @@ export const read = async (story: Story, tab: Tab): Promise<string | null> => {
   return tab.evaluate('seen.read()');
 };
 
+/** How long the story waits for something. */
+const limitOf = ({ world: { lateMs = 0 } }: Story) => 20_000 + lateMs;
+
 /** Wait until a tab returns a token of a user, and return it. From then on it may return no other user's. */
 export const holds = async (story: Story, tab: Tab, user: string): Promise<string> => {
   const ownerOf = async () => {
     const token = await read(story, tab);
     return { token, user: token && (await story.site.find(token)).user };
   };
-  const { token } = await eventually(`the page has a token of ${user}`, ownerOf, (found) => found.user === user);
+  const what = `the page has a token of ${user}`;
+  const { token } = await eventually(what, ownerOf, (found) => found.user === user, limitOf(story));
   await tab.evaluate(`seen.onlyOf('${user}')`);
   return token!;
 };
@@ -144,7 +148,7 @@ export const emitted = (story: Story, tab: Tab, name: string, matches = (_: Seen
     if (isWoken(story)) await tab.evaluate(`dispatchEvent(new Event('online'))`);
     return (await eventsOf(tab, name)).at(-1);
   };
-  return eventually(`the event ${name}`, last, (event) => event && matches(event));
+  return eventually(`the event ${name}`, last, (event) => event && matches(event), limitOf(story));
 };
 
 /** Do something that makes at most so many requests. */
@@ -160,6 +164,6 @@ export const asking = async (
   const before = { provided: provided(), refreshed: refreshed() };
   await work();
   const most = typeof refresh === 'function' ? refresh() : refresh;
-  expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(provide);
+  expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(provide + (world.moreProvides ?? 0));
   expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes ?? 0));
 };

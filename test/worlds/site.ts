@@ -134,8 +134,10 @@ export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promi
     '/token': async () => {
       // For pages whose origin is opaque.
       const headers = { 'access-control-allow-origin': '*', 'content-type': 'application/json' };
-      if (served.user === 'nobody') return new Response(null, { status: 204, headers });
-      return new Response(await issue(served.user), { headers });
+      const { user } = served;
+      const answer = async () =>
+        user === 'nobody' ? new Response(null, { status: 204, headers }) : new Response(await issue(user), { headers });
+      return world.publisher ? world.publisher(answer) : answer();
     },
     ...routes,
   };
@@ -158,6 +160,6 @@ export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promi
     },
   };
   let nth = 0;
-  operator.answerRefresh = (go) => (served.service ?? world.service ?? (() => go()))(go, ++nth);
+  operator.answerRefresh = (go, request) => (served.service ?? world.service ?? (() => go()))(go, ++nth, request);
   return served;
 };

@@ -8,7 +8,7 @@ import type { Step } from './story.ts';
 import { inTabs, type World } from './world.ts';
 
 /** How a page is where it cannot run, while `meanwhile` happens. */
-type Away = (story: Story, tab: Tab, meanwhile: () => Promise<unknown>) => Promise<void>;
+export type Away = (story: Story, tab: Tab, meanwhile: () => Promise<unknown>) => Promise<void>;
 
 /** Navigate as by a link, and wait: evaluations during the navigation fail. */
 const go = async (tab: Tab, step: string, there: string) => {
@@ -16,7 +16,7 @@ const go = async (tab: Tab, step: string, there: string) => {
   await eventually(step, () => tab.evaluate<boolean>(there).catch(() => false), Boolean);
 };
 
-const inCache: Away = async ({ skip }, tab, meanwhile) => {
+export const inCache: Away = async ({ skip }, tab, meanwhile) => {
   await tab.evaluate('void (window.isBack = false)');
   await go(
     tab,
@@ -37,7 +37,7 @@ const frozen: Away = async (_, tab, meanwhile) => {
 };
 
 /** A page reads and asks for the token at the earliest moment after it was away: before the session is told. */
-const READ_WHEN_BACK = `for (const type of ['pageshow', 'resume'])
+export const READ_WHEN_BACK = `for (const type of ['pageshow', 'resume'])
   addEventListener(type, ({ persisted }) => {
     if (type === 'pageshow' && !persisted) return;
     window.isBack = true;
@@ -46,7 +46,7 @@ const READ_WHEN_BACK = `for (const type of ['pageshow', 'resume'])
   }, true);`;
 
 /** Instead of a logout: while the page is away the user signs out in another tab. It has no token of that user when it is back. */
-const logOutMeanwhile =
+export const logOutMeanwhile =
   (away: Away): Step =>
   async (story) => {
     const [one, two] = story.tabs;

@@ -26,15 +26,20 @@ export interface World {
   /** More routes of the site. */
   readonly routes?: Record<string, (request: Request) => Response | Promise<Response>>;
   /** How the service answers a refresh, where the story does not say it. `nth` counts from 1. */
-  readonly service?: (go: () => Promise<Response>, nth: number) => Promise<Response>;
+  readonly service?: (go: () => Promise<Response>, nth: number, request: Request) => Promise<Response>;
+  /** How the publisher's server answers a call of `provide`. */
+  readonly publisher?: (go: () => Promise<Response>) => Promise<Response>;
+  /** What the story waits for comes so much later. */
+  readonly lateMs?: number;
   /** What happens before a step. */
   readonly before?: Partial<Record<StepName, Step>>;
   /** What is promised instead of a step. */
   readonly instead?: Partial<Record<StepName, Step>>;
   /** What is promised instead, in every step. */
   readonly promises?: 'memory only' | 'a tab learns of others when it wakes up';
-  /** Refreshes that it causes in each step. */
+  /** Refreshes and calls of `provide` that it causes in each step. */
   readonly moreRefreshes?: number;
+  readonly moreProvides?: number;
   /** Codes of errors that it causes. */
   readonly errors?: readonly string[];
   /** What the page's own code throws. */

@@ -1,6 +1,7 @@
 /** The list of worlds. */
 
 import { hostile, moved } from './delivery.ts';
+import { lateServices, lateStores } from './late.ts';
 import { builtins, others } from './page-code.ts';
 import type { Build } from './site.ts';
 import { lostTime, symptoms } from './store-and-time.ts';
@@ -14,7 +15,7 @@ const withBuilds = (builds: readonly Build[], list: readonly World[]): World[] =
 export const worlds: readonly World[] = [
   { name: 'an ordinary page', in: ['npm test', 'module', 'drop-in', 'chromium', 'oldest'] },
   // The drop-in keeps its identity in local storage too.
-  ...withBuilds(['tag', 'module'], [...symptoms, ...lostTime, ...hostile, ...ended]),
+  ...withBuilds(['tag', 'module'], [...symptoms, ...lostTime, ...lateStores, ...lateServices, ...hostile, ...ended]),
   ...placed,
   ...builtins,
   ...others,

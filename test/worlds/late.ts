@@ -1,0 +1,346 @@
+/** Worlds of kind 2b, what answers late: a late answer counts, and what waits for it goes on. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { Tab } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  asking,
+  call,
+  causesOf,
+  emitted,
+  holds,
+  holdsNone,
+  read,
+  type Story,
+  succeed,
+  tokenOf,
+  visit,
+} from './page.ts';
+import type { Step, StepName } from './story.ts';
+import { type Away, inCache, logOutMeanwhile, READ_WHEN_BACK } from './whole-pages.ts';
+import type { World } from './world.ts';
+
+/** `indexedDB.open` answers at the instant `localStorage.opensAt` at the earliest. */
+const OPEN_LATE = `const { open } = IDBFactory.prototype;
+  IDBFactory.prototype.open = function (...args) {
+    const request = open.apply(this, args);
+    request.addEventListener('success', (event) => {
+      const ms = localStorage.opensAt - Date.now();
+      if (!(ms > 0)) return;
+      event.stopImmediatePropagation();
+      setTimeout(() => request.dispatchEvent(new Event('success')), ms);
+    });
+    return request;
+  };`;
+
+/** In a worker: keep a transaction, and with it all others waiting, until the server answers. */
+const HOLDER = `onmessage = ({ data: ms }) => (indexedDB.open('tessera').onsuccess = ({ target: { result: database } }) => {
+  database.transaction('session', 'readwrite').objectStore('session').get(0).onsuccess = () => {
+    postMessage('held');
+    const request = new XMLHttpRequest();
+    request.open('GET', '/hold?' + ms, false);
+    request.send();
+    database.close();
+  };
+});`;
+
+const routes: World['routes'] = {
+  '/holder.js': () => new Response(HOLDER, { headers: { 'content-type': 'text/javascript' } }),
+  '/hold': async ({ url }) => {
+    await sleep(Number(new URL(url).search.slice(1)));
+    return new Response();
+  },
+};
+
+/** Hold the store for all tabs. Resolves once it is held. */
+const hold = (tab: Tab, ms: number) =>
+  tab.evaluate(
+    `new Promise((resolve) => { window.holder = new Worker('/holder.js'); holder.onmessage = () => resolve(1); holder.postMessage(${ms}); })`,
+  );
+
+/** A page of the site without a session. */
+const goAside = ({ site }: Story, tab: Tab) => tab.goto(`${site.origin}/recorder.js`);
+
+const openLate = async (story: Story, tab: Tab, ms: number) => {
+  await goAside(story, tab);
+  await tab.evaluate(`void (localStorage.opensAt = Date.now() + ${ms})`);
+};
+
+const persistenceOf = (tab: Tab) => tab.evaluate<string>('seen.session.state.persistence');
+
+const isUsedAgain = ({ tabs }: Story) =>
+  eventually(
+    'the store is used again',
+    () => Promise.all(tabs.map(persistenceOf)),
+    (kinds) => kinds.every((kind) => kind === 'indexeddb'),
+  );
+
+/** Instead of the return visit: memory stands in, so `provide` is asked, and gives way to the stored token when the store answers. */
+const returnToLate =
+  (makeLate: (story: Story) => Promise<unknown>): Step =>
+  async (story) => {
+    const [one] = story.tabs;
+    const stored = await read(story, one);
+    await asking(story, 1, 0, async () => {
+      await makeLate(story);
+      await visit(story, one);
+      expect(await persistenceOf(one)).toBe('memory');
+      expect(await holds(story, one, 'ann')).not.toBe(stored);
+      await eventually(
+        'the stored token',
+        () => read(story, one),
+        (token) => token === stored,
+      );
+      expect(await causesOf(one)).toEqual(['provide', 'load']);
+      expect(await persistenceOf(one)).toBe('indexeddb');
+    });
+  };
+
+/** Instead of the first visit: three pages at once, one of them in a frame, none of which sees what another has stored. */
+const threeFirstVisits: Step = async (story) => {
+  const { site, tabs } = story;
+  site.user = 'ann';
+  await openLate(story, tabs[0], 5_000);
+  await asking(story, 3, 0, async () => {
+    await Promise.all(tabs.map((tab) => visit(story, tab)));
+    await tabs[0].evaluate(
+      `new Promise((resolve) => { const frame = document.createElement('iframe'); frame.src = '/'; frame.onload = () => resolve(1); document.body.append(frame); })`,
+    );
+    const tokens = () =>
+      Promise.all([
+        ...tabs.map((tab) => tab.evaluate('seen.read()')),
+        tabs[0].evaluate('frames[0].seen.session?.advertisingToken'),
+      ]);
+    await eventually('a token in all three', tokens, (list) => list.every(Boolean));
+    await isUsedAgain(story);
+    await eventually('the same token in all three', tokens, (list) => new Set(list).size === 1);
+  });
+};
+
+/** Instead of the logout: nobody confirms it in time, so the call rejects, and it is carried out all the same. */
+const logOutUnconfirmed: Step = async (story) => {
+  const [one, two] = story.tabs;
+  story.site.user = 'nobody';
+  expect(await call(two, 'clear()', 'nobody')).toBe('storage_failed');
+  await holdsNone(story, one);
+  for (const tab of story.tabs) {
+    await visit(story, tab);
+    expect(await call(tab, 'getToken()')).toBe('no_token');
+  }
+};
+
+/** Answer late. */
+const after =
+  (ms: number) =>
+  async (go: () => Promise<Response>): Promise<Response> => {
+    await sleep(ms);
+    return go();
+  };
+
+type Service = NonNullable<World['service']>;
+
+/** A service that accepts a refresh token once. */
+const once = (): Service => {
+  const used = new Set<string>();
+  return async (go, _, request) => {
+    const sent = await request.clone().text();
+    const headers = { 'access-control-allow-origin': '*' };
+    if (used.has(sent)) return new Response('{"status":"invalid_token"}', { status: 400, headers });
+    used.add(sent);
+    return go();
+  };
+};
+
+/** The answer comes in twelve parts, one a second. */
+const trickled = async (go: () => Promise<Response>): Promise<Response> => {
+  const response = await go();
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const size = Math.ceil(bytes.length / 12);
+  let at = 0;
+  const body = new ReadableStream({
+    pull: async (controller) => {
+      await sleep(1_000);
+      controller.enqueue(bytes.subarray(at, (at += size)));
+      if (at >= bytes.length) controller.close();
+    },
+  });
+  return new Response(body, response);
+};
+
+/** It accepts a refresh token once: that answer is late, a refusal is not. */
+const onceAfter = (ms: number): Service => {
+  const accept = once();
+  return (go, nth, request) => accept(() => after(ms)(go), nth, request);
+};
+
+/** Instead of `due`: the set of both tabs falls due while the store is held. */
+const dueInHeldStore: Step = async (story) => {
+  const { site, tabs } = story;
+  const answer = await site.issue('ann', 2_500);
+  // Each tab is on its own. The second one is refused, and asks for another set.
+  await asking(story, 1, 2, async () => {
+    await succeed(story, tabs[0], `setTokens(${answer})`);
+    for (const tab of tabs)
+      await eventually(
+        'the set in both tabs',
+        () => read(story, tab),
+        (token) => token === tokenOf(answer),
+      );
+    await hold(tabs[0], STORE_MS);
+    for (const tab of tabs) await emitted(story, tab, 'token', ({ token }) => token !== tokenOf(answer));
+    await isUsedAgain(story);
+    const [one, other] = await Promise.all(tabs.map((tab) => read(story, tab)));
+    expect(one).toBe(other);
+  });
+};
+
+const STORE_MS = 5_000;
+
+/** The store is held for all tabs from before a step on. */
+const heldIn = (step: StepName, next: StepName, more: Partial<World> = {}, ms = STORE_MS): World => ({
+  name: `the store answers after ${ms / 1000} s: ${step}`,
+  routes,
+  ...more,
+  before: { [step]: ({ tabs: [one] }: Story) => hold(one, ms), [next]: isUsedAgain },
+});
+
+/** The page is cached, as far as its events say. */
+const dispatched: Away = async (_, tab, meanwhile) => {
+  const events = (type: string) => `dispatchEvent(new PageTransitionEvent('${type}', { persisted: true }))`;
+  await tab.evaluate(events('pagehide'));
+  await meanwhile();
+  await tab.evaluate(events('pageshow'));
+};
+
+const shownAgain = (away: Away, engines: NonNullable<World['engines']>, place: NonNullable<World['in']>): World => ({
+  name: `the store answers after ${STORE_MS / 1000} s: a page that is shown again`,
+  in: place,
+  early: READ_WHEN_BACK,
+  routes: {
+    ...routes,
+    '/elsewhere': () => new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } }),
+  },
+  instead: {
+    logout: logOutMeanwhile((story, tab, meanwhile) =>
+      away(story, tab, async () => {
+        await meanwhile();
+        await hold(story.tabs[1], STORE_MS);
+      }),
+    ),
+  },
+  builds: ['tag'],
+  engines,
+});
+
+/** Memory stands in for a late store, without an error, and what was changed meanwhile is stored when it answers. */
+export const lateStores: World[] = [
+  ...[2_000, 5_000, 12_000].map(
+    (ms): World => ({
+      name: `the store opens after ${ms / 1000} s: return visit`,
+      in: ms === STORE_MS ? ['npm test', 'firefox', 'webkit'] : [],
+      early: OPEN_LATE,
+      instead: { 'return visit': returnToLate((story) => openLate(story, story.tabs[0], ms)) },
+    }),
+  ),
+  {
+    name: 'the store opens after 5 s: three first visits at once',
+    in: ['tag'],
+    early: OPEN_LATE,
+    instead: { 'first visit': threeFirstVisits },
+  },
+  {
+    name: 'the store answers after 5 s: return visit',
+    routes,
+    instead: {
+      'return visit': returnToLate(async (story) => {
+        await goAside(story, story.tabs[1]);
+        await hold(story.tabs[1], STORE_MS);
+      }),
+    },
+  },
+  // `setTokens`, and the refresh that is due meanwhile.
+  heldIn('due', 'sign-in'),
+  heldIn('sign-in', 'outage'),
+  heldIn('logout', 'opt-out'),
+  heldIn('logout', 'opt-out', { in: ['tag'], instead: { logout: logOutUnconfirmed } }, 12_000),
+  {
+    name: 'the store answers after 5 s, and the service accepts a refresh token once: the write of a refresh',
+    in: ['tag'],
+    routes,
+    before: {
+      due: async ({ site, tabs: [one] }) => {
+        const accept = once();
+        site.service = async (...request) => {
+          await hold(one, STORE_MS);
+          return accept(...request);
+        };
+      },
+      'sign-in': async (story) => {
+        story.site.service = undefined;
+        await isUsedAgain(story);
+      },
+    },
+  },
+  {
+    name: 'the store answers after 5 s, and the service accepts a refresh token once: a set that falls due',
+    routes,
+    service: once(),
+    instead: { due: dueInHeldStore },
+  },
+  shownAgain(dispatched, ['shell'], ['tag']),
+  shownAgain(inCache, ['chromium', 'firefox', 'webkit'], ['chromium']),
+];
+
+/** Instead of the sign-in: the call gives up after ten seconds. The request goes on, and its answer counts. */
+const signInTooLate: Step = async (story) => {
+  const [, two] = story.tabs;
+  story.site.user = 'ben';
+  await asking(story, 1, 0, async () => {
+    expect(await call(two, 'signIn()', 'ben')).toBe('timeout');
+    for (const tab of story.tabs) await holds(story, tab, 'ben');
+  });
+  return false;
+};
+
+/** Instead of a step: the story is over. */
+const isOver: Step = async () => false;
+
+/** A caller stops waiting after ten seconds; the request goes on. When the lease ends, after twelve, another tab may try. */
+const lateService = (name: string, ms: number, service: Service): World => ({
+  name,
+  lateMs: ms,
+  service,
+  moreRefreshes: 1,
+});
+
+/** The other tab is refused, and asks for another set. */
+const lateAndStrict = (ms: number): World => ({
+  ...lateService(`the service answers after ${ms / 1000} s, and accepts a refresh token once`, ms, onceAfter(ms)),
+  moreProvides: 1,
+  instead: { 'sign-in': isOver },
+});
+
+export const lateServices: World[] = [
+  { name: 'the service accepts a refresh token once', service: once() },
+  lateService('the service answers after 12 s', 12_000, after(12_000)),
+  { ...lateAndStrict(12_000), in: ['tag'] },
+  lateAndStrict(30_000),
+  { ...lateService('the answers of the service trickle for 12 s', 12_000, trickled), instead: { 'sign-in': isOver } },
+  {
+    name: 'provide answers after 12 s',
+    lateMs: 12_000,
+    publisher: after(12_000),
+    instead: { 'sign-in': signInTooLate },
+  },
+  {
+    name: 'the consent platform loads after 12 s, on the first page',
+    early: `const load = () => { window.__tcfapi = (command, version, receive) => receive({ listenerId: 1, eventStatus: 'tcloaded', gdprApplies: false }, true); };
+      setTimeout(load, localStorage.loaded ? 0 : 12_000); localStorage.loaded = 1;`,
+    tag: (script) =>
+      script
+        .replace('import', `import { tcfConsent } from '/page/consent.js'; import`)
+        .replace('provide:', 'consent: tcfConsent(), provide:'),
+    builds: ['module'],
+  },
+];
