@@ -195,6 +195,9 @@ test('the index entries that a job reads grow with its rows, not with their squa
   const { mappings, service: its, place } = await fixture('postgres', { workers: 1 });
   const database = await openPlace(place, { connections: 1 });
   const rows = 40_000;
+  await mappings.map([]);
+  // An automatic ANALYZE during the job keeps a snapshot, for which the entries of former batches still count.
+  await database.script('ALTER TABLE tessera_mappings SET (autovacuum_enabled = off)');
   await mappings.map(people(rows));
   its.at += 31 * DAY;
   expect(await mappings.mapDue()).toMatchObject({ mapped: rows });
