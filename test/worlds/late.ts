@@ -18,7 +18,7 @@ import {
   visit,
 } from './page.ts';
 import type { Step, StepName } from './story.ts';
-import { type Away, inCache, logOutMeanwhile, READ_WHEN_BACK } from './whole-pages.ts';
+import { type Away, frozen, inCache, logOutMeanwhile, READ_WHEN_BACK } from './whole-pages.ts';
 import type { World } from './world.ts';
 
 /** How late a store is, ms, where nothing depends on it. */
@@ -46,6 +46,7 @@ const HOLDER = `onmessage = ({ data: ms }) => (indexedDB.open('tessera').onsucce
     request.open('GET', '/hold?' + ms, false);
     request.send();
     database.close();
+    postMessage('free');
   };
 });`;
 
@@ -57,11 +58,13 @@ const routes: World['routes'] = {
   },
 };
 
-/** Hold the store for all tabs. Resolves once it is held. */
+/** Hold the store for all tabs. Resolves once it is held; `isFree` resolves when it is free again. */
 const hold = (tab: Tab, ms: number) =>
-  tab.evaluate(
-    `new Promise((resolve) => { window.holder = new Worker('/holder.js'); holder.onmessage = () => resolve(1); holder.postMessage(${ms}); })`,
-  );
+  tab.evaluate(`new Promise((resolve) => {
+    window.holder = new Worker('/holder.js');
+    window.isFree = new Promise((free) => (holder.onmessage = ({ data }) => (data === 'held' ? resolve(1) : free(1))));
+    holder.postMessage(${ms});
+  })`);
 
 /** A page of the site without a session. */
 const goAside = ({ site }: Story, tab: Tab) => tab.goto(`${site.origin}/recorder.js`);
@@ -219,11 +222,14 @@ const dispatched: Away = async (_, tab, meanwhile) => {
   await tab.evaluate(events('pageshow'));
 };
 
-/** In WebKit, a transaction of a page in the back/forward cache keeps those of all other pages waiting. */
-const inCacheOnceUsedAgain: Away = async (story, ...away) => {
-  await isUsedAgain(story);
-  await inCache(story, ...away);
-};
+/** A page that is away while it waits for the store keeps all other pages waiting, so it stays until the store has answered. */
+const untilAnswered =
+  (away: Away): Away =>
+  async (story, ...more) => {
+    await away(story, ...more);
+    await story.tabs[1].evaluate('isFree');
+    await isUsedAgain(story);
+  };
 
 const shownAgain = (away: Away, engines: NonNullable<World['engines']>, place: NonNullable<World['in']>): World => ({
   name: `the store answers after ${STORE_MS / 1000} s: a page that is shown again`,
@@ -301,7 +307,8 @@ export const lateStores: World[] = [
     instead: { due: dueInHeldStore },
   },
   shownAgain(dispatched, ['shell'], ['tag']),
-  shownAgain(inCacheOnceUsedAgain, ['chromium', 'firefox', 'webkit'], ['chromium']),
+  shownAgain(untilAnswered(frozen), ['chromium'], ['chromium']),
+  shownAgain(untilAnswered(inCache), ['firefox', 'webkit'], []),
 ];
 
 /** Instead of the sign-in: the call gives up after ten seconds. The request goes on, and its answer counts. */

@@ -28,7 +28,7 @@ export const inCache: Away = async ({ skip }, tab, meanwhile) => {
   if (!(await tab.evaluate('window.isBack'))) skip('it has no back/forward cache');
 };
 
-const frozen: Away = async (_, tab, meanwhile) => {
+export const frozen: Away = async (_, tab, meanwhile) => {
   await tab.evaluate('void (window.isBack = false)');
   await tab.setFrozen!(true);
   await meanwhile();
