@@ -244,7 +244,7 @@ test('while PostgreSQL is unreachable the health check and requests answer 503, 
   expect(await health()).toBe(200);
   // The connection that follows opt-outs opens after the start.
   const metrics = async () => (await node.operator.metrics.fetch(new Request('http://node.test/metrics'))).text();
-  await expect.poll(metrics).toContain('tessera_opt_outs_current 1');
+  await expect.poll(metrics).toContain('\ntessera_opt_outs_current 1\n');
   await admin.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
   await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
   // The answer of the health check may be a second old.

@@ -294,8 +294,8 @@ describe('a state whose methods use the object', () => {
     const service = createTestService({ state: new OwnState() });
     expect((await service.operator.fetch(new Request(`${BASE}/ops/healthcheck`))).status).toBe(200);
     const metrics = await (await service.operator.metrics.fetch(new Request(`${BASE}/metrics`))).text();
-    expect(metrics).toContain('tessera_opt_outs_in_memory 7');
-    expect(metrics).toContain('tessera_opt_outs_current 1');
+    expect(metrics).toContain('\ntessera_opt_outs_in_memory 7\n');
+    expect(metrics).toContain('\ntessera_opt_outs_current 1\n');
   });
 });
 
