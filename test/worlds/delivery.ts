@@ -179,7 +179,7 @@ export const hostile: World[] = [
     name: 'the first answer to a refresh never ends',
     in: ['tag'],
     service: async (go, nth) => (nth === 1 ? endless() : go()),
-    moreRefreshes: 1,
+    moreRefreshes: { due: 1 },
     errors: ['http_status'],
     before: {
       due: async () => void Object.assign(sent, { bytes: 0, isStopped: false }),
@@ -191,7 +191,7 @@ export const hostile: World[] = [
     name: 'the first answer to a refresh is a page of another server',
     service: async (go, nth) =>
       nth === 1 ? new Response('<html>', { status: 502, headers: { 'access-control-allow-origin': '*' } }) : go(),
-    moreRefreshes: 1,
+    moreRefreshes: { due: 1 },
     errors: ['http_status'],
   },
   ...['null', '{}'].map(recordIs),

@@ -330,13 +330,13 @@ const lateService = (name: string, ms: number, service: Service): World => ({
   name,
   lateMs: ms,
   service,
-  moreRefreshes: 1,
+  moreRefreshes: { due: 1, leave: 1, 'opt-out': 1 },
 });
 
 /** The other tab is refused, and asks for another set. */
 const lateAndStrict = (ms: number): World => ({
   ...lateService(`the service answers after ${ms / 1000} s, and accepts a refresh token once`, ms, onceAfter(ms)),
-  moreProvides: 1,
+  moreProvides: { due: 1 },
   instead: { 'sign-in': isOver },
 });
 

@@ -5,6 +5,7 @@ import type { Tab } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import type { SeenEvent, SeenRead } from './recorder.ts';
 import type { Build, WorldSite } from './site.ts';
+import type { StepName } from './story.ts';
 import type { World } from './world.ts';
 
 /** A story in progress. */
@@ -18,7 +19,8 @@ export interface Story {
   readonly pid?: number | undefined;
   /** End the story, because this browser cannot be in this world. */
   readonly skip: (why: string) => void;
-  /** Codes of errors that the page may be told of in the current step. */
+  /** The current step, and codes of errors that the page may be told of in it. */
+  step?: StepName;
   errors: readonly string[];
 }
 
@@ -97,12 +99,9 @@ export const leave = async (story: Story, tab: Tab, last = '') => {
 export const call = (tab: Tab, method: string, user?: string) =>
   tab.evaluate<string>(`(${user ? `seen.onlyOf('${user}')` : 0}, seen.outcome(() => seen.session.${method}))`);
 
-/** Expect that a call resolves. In memory it counts even if the store may still hold another user. */
-export const succeed = async (story: Story, tab: Tab, method: string, user?: string) => {
-  const outcome = await call(tab, method, user);
-  if (isShared(story) || outcome !== 'storage_failed') expect(outcome, method.slice(0, 9)).toBe('resolved');
-  return outcome;
-};
+/** Expect that a call resolves, or rejects as the world says. It counts in memory all the same. */
+export const succeed = async ({ world }: Story, tab: Tab, method: string, user?: string) =>
+  expect(await call(tab, method, user), method.slice(0, 9)).toBe(world.rejects ?? 'resolved');
 
 /** Supply a set, where it is needed. */
 export const supply = async (story: Story, answer: string, user?: string) => {
@@ -153,7 +152,7 @@ export const emitted = (story: Story, tab: Tab, name: string, matches = (_: Seen
 
 /** Do something that makes at most so many requests. */
 export const asking = async (
-  { site, world }: Story,
+  { site, world, step }: Story,
   provide: number,
   refresh: number | (() => number),
   work: () => Promise<unknown>,
@@ -164,6 +163,8 @@ export const asking = async (
   const before = { provided: provided(), refreshed: refreshed() };
   await work();
   const most = typeof refresh === 'function' ? refresh() : refresh;
-  expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(provide + (world.moreProvides ?? 0));
-  expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes ?? 0));
+  expect(provided() - before.provided, 'calls of provide').toBeLessThanOrEqual(
+    provide + (world.moreProvides?.[step!] ?? 0),
+  );
+  expect(refreshed() - before.refreshed, 'refreshes').toBeLessThanOrEqual(most + (world.moreRefreshes?.[step!] ?? 0));
 };

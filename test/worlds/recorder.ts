@@ -27,8 +27,9 @@ export interface Seen {
   session?: Session;
   /** The name of the session's database. */
   database?: string;
-  /** The outcome of `getToken({ timeoutMs: 500 })`, called as soon as there is a session. */
+  /** The outcome of `getToken({ timeoutMs: 500 })`, called as soon as there is a session, and when, epoch ms. */
   got?: Promise<string>;
+  startedAt?: number;
   start(session: Session): void;
   event(name: string, payload: object): void;
   read(): string | null;
@@ -61,6 +62,7 @@ const inPage = () => {
       seen.session = session;
       for (const name of ['token', 'expired', 'optout', 'needsTokens', 'error'] as EventName[])
         session.on(name, (payload) => seen.event(name, payload));
+      seen.startedAt = native.Date.now();
       seen.got = session.getToken({ timeoutMs: 500 }).then(
         (token) => token,
         ({ code }) => code,

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { processesBelow } from '../support/processes.ts';
-import { fewRequests, rejectOrErase, type Step } from './story.ts';
+import { fewRequests, type Step, unconfirmed } from './story.ts';
 import { busy, inTabs, type World } from './world.ts';
 
 /** The database fails on this page from now on, as in WebKit after its network process has ended. */
@@ -32,27 +32,25 @@ export const symptoms: World[] = [
   {
     name: 'IndexedDB fails on a page from the sign-in on, and not on the next page',
     before: { 'sign-in': inTabs(LOSE_DATABASE, 1) },
-    instead: { 'sign-in': rejectOrErase('signIn()', 'ben') },
+    instead: { 'sign-in': unconfirmed('signIn()', 'ben') },
     errors: stored,
   },
   {
     name: 'IndexedDB fails on a page from the logout on, and not on the next page',
     in: ['npm test'],
     before: { logout: inTabs(LOSE_DATABASE, 1) },
-    instead: { logout: rejectOrErase('clear()', 'nobody') },
+    instead: { logout: unconfirmed('clear()', 'nobody') },
     errors: stored,
   },
   {
     name: 'IndexedDB never answers from the logout on, on this page',
     in: ['tag'],
     before: { logout: inTabs(SILENCE, 1) },
-    instead: { logout: rejectOrErase('clear()', 'nobody') },
-    errors: stored,
+    instead: { logout: unconfirmed('clear()', 'nobody') },
   },
   {
     name: 'the disk is full from the logout on: nothing can be written, but it can be erased',
     before: { logout: inTabs(FILL_DISK, 1) },
-    instead: { logout: rejectOrErase('clear()', 'nobody') },
     errors: stored,
   },
   { name: 'the disk is full from the start', early: FILL_DISK, promises: 'memory only', errors: stored },
@@ -62,6 +60,7 @@ export const symptoms: World[] = [
     early: `Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('no', 'SecurityError'); } });`,
     promises: 'memory only',
     errors: stored,
+    rejects: 'storage_failed',
   },
   {
     name: 'there is no IndexedDB',
@@ -72,7 +71,7 @@ export const symptoms: World[] = [
     name: 'indexedDB.open never answers',
     early: 'IDBFactory.prototype.open = () => ({});',
     promises: 'memory only',
-    errors: stored,
+    rejects: 'storage_failed',
   },
   {
     name: 'the browser drops the connection between two steps, as Safari does',

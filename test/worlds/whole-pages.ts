@@ -172,6 +172,7 @@ export const placed: World[] = [
     policy: () => 'sandbox allow-scripts',
     promises: 'memory only',
     errors: ['storage_failed'],
+    rejects: 'storage_failed',
     // The story keeps the outcome of a logout in local storage.
     instead: { leave: async () => {} },
     builds: ['tag'],

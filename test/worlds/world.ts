@@ -37,9 +37,11 @@ export interface World {
   readonly instead?: Partial<Record<StepName, Step>>;
   /** What is promised instead, in every step. */
   readonly promises?: 'memory only' | 'a tab learns of others when it wakes up';
-  /** Refreshes and calls of `provide` that it causes in each step. */
-  readonly moreRefreshes?: number;
-  readonly moreProvides?: number;
+  /** Refreshes and calls of `provide` that it causes. */
+  readonly moreRefreshes?: Partial<Record<StepName, number>>;
+  readonly moreProvides?: Partial<Record<StepName, number>>;
+  /** What calls that change the user reject with: the store may still hold another. */
+  readonly rejects?: 'storage_failed';
   /** Codes of errors that it causes. */
   readonly errors?: readonly string[];
   /** What the page's own code throws. */
