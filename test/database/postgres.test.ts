@@ -25,7 +25,7 @@ describe('a PostgreSQL server', () => {
     // Long enough for the statements that the server must not end, however busy the machine.
     const limited = await openDatabase(await freshLocation('postgres'), { statementTimeoutMs: 1500, connections: 1 });
     open.push(limited);
-    // The client gives up a second after the server would: on a busy machine before it has read the answer.
+    // The client's own limit, a second after that of the server, is not the subject.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const timedOut = { code: 'storage_failed', message: expect.stringContaining('57014') };
     await expect(limited.query(SLEEP)).rejects.toMatchObject(timedOut);

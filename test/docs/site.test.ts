@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { openProfile } from '../support/browser.ts';
 
-// A build takes half a minute; on a busy machine it takes long.
+// `beforeAll` builds the site.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 900_000 });
 
 const site = `${root}docs/.vitepress/dist`;

@@ -17,7 +17,7 @@ export const SEED: number | undefined = given === 'any' ? undefined : Number(giv
 /** The number of runs of one test: `MODEL_RUNS`, or the project's share of `usual` (see vitest.config.ts). */
 export const runsOf = (usual: number): number =>
   Number(process.env['MODEL_RUNS'] ?? Math.ceil(usual * Number(process.env['MODEL_SHARE'] ?? 1)));
-/** The test timeout for a number of runs on a busy machine, ms: far above what they take, for runs that never end. */
+/** The test timeout for a number of runs, ms: for runs that never end. */
 export const limitOf = (runs: number): number => 300_000 + 300 * runs;
 
 export interface Run {

@@ -37,7 +37,7 @@ export const useFakeClock = () =>
   });
 
 /**
- * Minimum wait of {@link until}, ms of real time: on a busy machine, thousands of turns may pass before a Web Crypto thread runs.
+ * Minimum wait of {@link until}, ms of real time: thousands of turns may pass before a Web Crypto thread runs.
  */
 const MIN_WAIT_MS = 20_000;
 
