@@ -71,7 +71,7 @@ test.each(['tcf', 'gpp'])(
 test('advertiser: a list is mapped, and after a year all of it is due; a file is read as by the command, and what is wrong is said', async () => {
   const page = await open('/advertiser');
   await page.click('#sample');
-  // PGlite takes long to start on a busy machine.
+  // PGlite starts first.
   await expect.poll(() => text(page, '#said'), { timeout: 150_000 }).toMatch(/997 mapped.*1 opted out, 1 not valid/);
   await shows(page, '#due-count', /^0$/);
   await page.click('[data-travel="31536000000"]');

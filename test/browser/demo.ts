@@ -7,7 +7,7 @@ import { type Demo, startDemo } from '../../demo/main.ts';
 import { openProfile } from '../support/browser.ts';
 
 export const WAIT = { timeout: 60_000 };
-// Four pages with a session each: on a busy machine they take long.
+// Four pages with a session each.
 vi.setConfig({ testTimeout: 240_000 });
 
 export let demo: Demo;
