@@ -157,6 +157,6 @@ export async function disconnect(core: Core): Promise<void> {
   await core.lastAttempt;
   await records.settled();
   if (!core.isAway && !core.isClosed) return;
-  records.release();
+  records.close();
   core.tabs.disconnect();
 }

@@ -7,10 +7,10 @@
  */
 
 import { ignoreFailure, type TokenError } from '../token/errors.ts';
-import { memoryStore, type Store } from './browser/store.ts';
+import type { Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import { erased } from './rules/host-changes.ts';
-import { applied, type Change, parseRecord, type SessionRecord } from './rules/record.ts';
+import { applied, type Change, emptyRecord, parseRecord, type SessionRecord } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
 /** A store that needs longer for an operation is late, ms; the same for opening it and the first read together. */
@@ -28,7 +28,7 @@ export interface Found {
 
 export interface RecordStoreOwner {
   /** Returns what memory holds at first. */
-  replacement(): SessionRecord | undefined;
+  replacement(): SessionRecord;
   /** The store is used again, and `found` has what was changed meanwhile. */
   onAnswer(found: Found): void;
   onFailure(cause: unknown): void;
@@ -41,11 +41,6 @@ export function appliedInOrder(record: SessionRecord, changes: readonly Change[]
   let after = record;
   for (const change of changes) after = applied(after, change, isLate);
   return after;
-}
-
-async function readIn(place: Store, baseUrl: string): Promise<Found> {
-  const record = parseRecord(await place.read(), baseUrl);
-  return { before: record, after: record };
 }
 
 const unchanged: Change = (record) => record;
@@ -90,108 +85,108 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
   return isErased;
 }
 
-/** Changes the record at a place. */
-type Update = (place: Store, change: Change) => Promise<Found>;
-
-/** Run operations in order; each is repeated in memory if the store is late or fails. */
-function createQueue(given: Store, update: Update, { replacement, onAnswer, onFailure }: RecordStoreOwner) {
-  /** The store, or the memory in its place. */
-  let place = given;
+/** Run changes in order: in the store or, while that is late or if it has failed, in memory. */
+function createQueue(
+  baseUrl: string,
+  given: Store | undefined,
+  { replacement, onAnswer, onFailure, adopt }: RecordStoreOwner,
+) {
+  /** Stands in for the store. */
+  let memory = given ? undefined : emptyRecord(baseUrl);
+  /** What memory has done meanwhile. */
+  let missed: Change[] = [];
   let last: Promise<unknown> = Promise.resolve();
   /** Resolves when the store is used again, or with false if it has failed. */
   let late: Promise<boolean> | undefined;
-  /** What memory has done in its place. */
-  let missed: Change[] = [];
 
+  const update = (change: Change) => updateIn<SessionRecord>(given!, baseUrl, change, adopt);
   const standIn = () => {
-    place = memoryStore(replacement());
+    memory = replacement();
     missed = [];
   };
   const resume = async () => {
-    const found = await update(given, (record) => {
-      place = given;
+    const found = await update((record) => {
+      memory = undefined;
       return appliedInOrder(record, missed, true);
     });
     onAnswer(found);
     return true;
   };
   const fail = (cause: unknown) => {
-    if (place === given) standIn();
-    ignoreFailure(() => given.close?.());
+    if (!memory) standIn();
+    ignoreFailure(() => given?.close?.());
     onFailure(cause);
     return false;
   };
-  const run = async (work: (place: Store) => Promise<Found>, change?: Change): Promise<Found> => {
-    const begun = work(place);
-    try {
-      return await limited(() => begun);
-    } catch (cause) {
-      if ((cause as TokenError | undefined)?.code === 'timeout') explain?.storeLate();
-      standIn();
-      const repeated = work(place);
-      const onEnd = ({ before, after }: Found) => {
-        // The store has made this change itself.
-        if (after !== before) missed = missed.filter((each) => each !== change);
-      };
-      late = begun.then(onEnd).then(resume).catch(fail);
-      return repeated;
-    }
+  const inStore = async (change: Change): Promise<Found> => {
+    // Once memory stands in, it has the change.
+    if (adopt || change !== unchanged) return update((record) => (memory ? record : applied(record, change)));
+    const record = parseRecord(await given!.read(), baseUrl);
+    return { before: record, after: record };
   };
-  const use = (...operation: Parameters<typeof run>): Promise<Found> => {
-    const done = last.then(() => run(...operation));
-    last = done;
-    return done;
+  const run = async (change: Change): Promise<Found> => {
+    if (!memory) {
+      const begun = inStore(change);
+      try {
+        return await limited(() => begun);
+      } catch (cause) {
+        if ((cause as TokenError | undefined)?.code === 'timeout') explain?.storeLate();
+        standIn();
+        const onEnd = ({ before, after }: Found) => {
+          // The store has made this change itself.
+          if (after !== before) missed = missed.filter((each) => each !== change);
+        };
+        late = begun.then(onEnd).then(resume).catch(fail);
+      }
+    }
+    const before = applied(memory!, adopt ?? unchanged);
+    memory = applied(before, change);
+    if (change !== unchanged) missed.push(change);
+    return { before, after: memory };
   };
 
   return {
-    place: () => place,
-    /** Memory stands in. */
-    isReplaced: () => place !== given,
+    memory: () => memory,
     /** Resolves when all operations so far have ended, in the store or in memory. */
     idle: () => last,
     late: () => late,
-    use,
-    /** Resolves after the write. Nothing changes unless `mayWrite()` at that moment. */
-    update: (change: Change, mayWrite: () => boolean) => {
-      const work = (to: Store) =>
-        update(to, (record) => {
-          // Memory stands in, and has the change.
-          if (to !== place || !mayWrite()) return record;
-          if (to !== given) missed.push(change);
-          return applied(record, change);
-        });
-      return use(work, change);
+    use: (change: Change): Promise<Found> => {
+      const done = last.then(() => run(change));
+      last = done;
+      return done;
     },
   };
 }
 
-export function createRecordStore(baseUrl: string, given: Store, owner: RecordStoreOwner) {
-  const { adopt } = owner;
-  const update: Update = (place, change) => updateIn<SessionRecord>(place, baseUrl, change, adopt);
-  const { use, ...queue } = createQueue(given, update, owner);
+/** `given`: undefined if this browser has no store, so that memory is the store. */
+export function createRecordStore(baseUrl: string, given: Store | undefined, owner: RecordStoreOwner) {
+  const { use, memory, idle, late } = createQueue(baseUrl, given, owner);
   /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
   let erasing: Promise<boolean> | undefined;
 
   return {
-    ...queue,
-    /** `onStart`: the operation has its turn. */
-    read: (onStart: () => void) =>
-      use(async (from) => {
-        onStart();
-        return adopt ? update(from, unchanged) : readIn(from, baseUrl);
-      }),
+    idle,
+    /** Of the store, or of the memory in its place. */
+    kind: () => (memory() || !given ? 'memory' : (given.kind ?? 'custom')),
+    /** Memory stands in. */
+    isReplaced: () => !!given && !!memory(),
+    close: () => ignoreFailure(() => given?.close?.()),
+    read: () => use(unchanged),
+    /** Resolves after the write. Nothing changes unless `mayWrite()` at that moment. */
+    update: (change: Change, mayWrite: () => boolean) =>
+      use((record, isLate) => (mayWrite() ? change(record, isLate) : record)),
 
     /** After a call of the host. Resolves when a late store has answered; false: the next page may find the former user. */
     async isConfirmed(): Promise<boolean> {
-      if ((await queue.late()) !== false) return true;
-      erasing ??= eraseFailed(given, baseUrl).finally(() => void (erasing = undefined));
+      if ((await late()) !== false) return true;
+      erasing ??= eraseFailed(given!, baseUrl).finally(() => void (erasing = undefined));
       return erasing;
     },
 
     /** Resolves when nothing is left to be written. */
     async settled(): Promise<void> {
-      await queue.idle();
-      await queue.late();
+      await idle();
+      await late();
       await erasing;
     },
   };

@@ -4,7 +4,7 @@ import { ownMembers } from '../token/checks.ts';
 import { ignoreFailure, TokenError } from '../token/errors.ts';
 import { createClock, createTimer } from './browser/clock.ts';
 import { watchLifecycle } from './browser/lifecycle.ts';
-import { indexedDbStore, memoryStore } from './browser/store.ts';
+import { indexedDbStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { getToken, loadPage, refreshNow, signIn, supply } from './calls.ts';
 import { commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
@@ -93,9 +93,9 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
   const { name, logger } = settings;
   const { now, follow } = createClock(settings.now);
   // A missing IndexedDB (Node, some webviews) is not a failure.
-  const store = settings.store ?? ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
+  const store = settings.store ?? ('indexedDB' in globalThis ? indexedDbStore(name) : undefined);
   // Opening the store is the slowest step before the first token: start it, and build the session meanwhile.
-  if (!settings.consent) ignoreFailure(() => store.open?.());
+  if (!settings.consent) ignoreFailure(() => store?.open?.());
   const log = (what: unknown): void => void ignoreFailure(() => logger?.debug('tessera', what));
   // All members are own: a link may set members of `Object.prototype`.
   const core = ownMembers<Core>({

@@ -3,7 +3,6 @@
  * to the record last seen there. So a change shows at once, and a late read cannot undo it.
  */
 
-import { ignoreFailure } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
 import { appliedInOrder, createRecordStore, type Found } from './record-store.ts';
 import { erased } from './rules/host-changes.ts';
@@ -25,9 +24,9 @@ export interface RecordOwner {
 
 export type ShownRecord = ReturnType<typeof createShownRecord>;
 
-export function createShownRecord(baseUrl: string, given: Store, owner: RecordOwner) {
+export function createShownRecord(baseUrl: string, given: Store | undefined, owner: RecordOwner) {
   const empty = emptyRecord(baseUrl);
-  let lastSeen: SessionRecord | undefined;
+  let lastSeen = empty;
   /** What is really stored has been seen. */
   let isKnown = false;
   /** How often the page has lost track of the store, because it may have missed messages. */
@@ -39,10 +38,10 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   let queuedRead: Promise<void> | undefined;
   const isCurrent = (): boolean => seenAbsences === absences;
   /** The record even while it may be out of date. */
-  const latest = () => appliedInOrder(lastSeen ?? empty, onTheWay);
+  const latest = () => appliedInOrder(lastSeen, onTheWay);
   const see = (record: SessionRecord, at: number, cause?: Cause) => {
     const isFirst = !isKnown;
-    const before = lastSeen ?? empty;
+    const before = lastSeen;
     // Without a cause, another tab wrote the record: a moment ago, if this page has missed nothing.
     if (!cause && isCurrent() && writtenAt(record) !== writtenAt(before)) owner.follow(writtenAt(record));
     lastSeen = record;
@@ -53,34 +52,30 @@ export function createShownRecord(baseUrl: string, given: Store, owner: RecordOw
   const store = createRecordStore(baseUrl, given, {
     ...owner,
     // Until a page that was away has looked again, its user may have logged out in another tab. That is the next generation.
-    replacement: () => lastSeen && (isCurrent() ? lastSeen : { ...erased(lastSeen), generation: lastSeen.generation }),
+    replacement: () => (isCurrent() ? lastSeen : { ...erased(lastSeen), generation: lastSeen.generation }),
     onAnswer: ({ after }) => {
       see(after, seenAbsences);
       owner.onAnswer();
     },
   });
-  const { idle, isReplaced, isConfirmed, settled } = store;
 
   return {
-    idle,
-    isReplaced,
-    isConfirmed,
-    settled,
+    ...store,
     latest,
     loseTrack: () => void absences++,
-    release: () => ignoreFailure(() => store.place().close?.()),
     /** What the page may show: an empty record while it is unknown. */
     get view(): View {
-      const kind = store.place().kind ?? 'custom';
-      return { record: isCurrent() ? latest() : empty, isSettled: isCurrent() && !onTheWay.length, kind };
+      return { record: isCurrent() ? latest() : empty, isSettled: isCurrent() && !onTheWay.length, kind: store.kind() };
     },
     read(): Promise<void> {
+      if (queuedRead) return queuedRead;
       let at = 0;
-      const onStart = () => {
+      void store.idle().then(() => {
         at = absences;
         queuedRead = undefined;
-      };
-      return (queuedRead ??= store.read(onStart).then(({ after }) => see(after, at)));
+      });
+      queuedRead = store.read().then(({ after }) => see(after, at));
+      return queuedRead;
     },
     /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
     async update(change: Change, cause?: Cause, isErasure?: boolean): Promise<Found> {
