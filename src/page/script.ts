@@ -3,13 +3,13 @@
 import { version } from '../../package.json';
 import { explain } from '../session/explain/entry.ts';
 import {
-  createSession,
   type EventName,
   isTokenError,
   type ProvideRequest,
   type Session,
   type SessionOptions,
 } from '../session/index.ts';
+import { createCore, followPage, sessionOf } from '../session/session.ts';
 import { ownMembers, requestOptions } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { dataOf, ownGlobal, pageUrl, scriptTag } from './clobbering.ts';
@@ -57,16 +57,25 @@ function run(tessera: Tessera, calls: TesseraCall[]) {
       .catch(globalThis.reportError);
 }
 
+/** What the first copy of the file leaves for a second one. */
+interface OwnTessera extends Tessera {
+  /** Hear of the label in a later tag; empty: nobody is signed in. */
+  follow: ((user: string) => void) | undefined;
+}
+
 function createTessera(): Tessera {
-  const tessera: Tessera = {
+  const tessera: OwnTessera = {
     version,
     isTokenError,
-    // An own member, so that none is inherited from `Object.prototype`.
+    // Own members, so that none is inherited from `Object.prototype`.
     session: undefined,
+    follow: undefined,
     createSession: (options) => {
-      const session = createSession(options);
+      const core = createCore(options);
+      const session = sessionOf(core);
       if (!tessera.session) {
         tessera.session = session;
+        tessera.follow = (user) => followPage(core, user);
         repeatEvents(session);
       }
       return session;
@@ -74,12 +83,6 @@ function createTessera(): Tessera {
     push: (...calls) => run(tessera, calls),
   };
   return tessera;
-}
-
-/** The document may outlive the page (Turbo, htmx): the tag of a later page names the user whom that page was rendered for. */
-function followTag({ session }: Tessera, user: string | undefined) {
-  const page = { user: user || undefined, isPageLoad: true };
-  if (user !== undefined) void session?.signIn(page);
 }
 
 function install() {
@@ -94,7 +97,11 @@ function install() {
     else checkTag(scriptTag);
     if (!isQueue && !isSecond) warnOfNoQueue(before);
   }
-  if (isSecond) return followTag(before, user);
+  if (isSecond) {
+    // The document may outlive the page (Turbo, htmx): the tag of a later page names the user whom that page was rendered for.
+    if (user !== undefined) (before as OwnTessera).follow?.(user);
+    return;
+  }
   const tessera = createTessera();
   window.tessera = tessera;
   try {

@@ -7,7 +7,7 @@ import { type Core, decideNow, noToken, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
 import { readAgain, reconcile } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
-import { optedOut, othersEnded, renderedWith, setByHost, signedIn } from './rules/host-changes.ts';
+import { optedOut, renderedWith, setByHost, signedIn } from './rules/host-changes.ts';
 import { isSameSet } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
@@ -111,11 +111,4 @@ export async function signIn(core: Core, user: string | undefined): Promise<void
     // That the former user may come back matters more than why there is no new token.
     await erasing;
   }
-}
-
-/** The document now shows a page that was rendered for `user`: as when a page is loaded. */
-export function loadPage(core: Core, user: string | undefined): Promise<void> {
-  core.user = user;
-  core.provideResult = undefined;
-  return commit(core, othersEnded(user, core.now()));
 }

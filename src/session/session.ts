@@ -6,8 +6,8 @@ import { createClock, createTimer } from './browser/clock.ts';
 import { watchLifecycle } from './browser/lifecycle.ts';
 import { indexedDbStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { getToken, loadPage, refreshNow, signIn, supply } from './calls.ts';
-import { commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
+import { getToken, refreshNow, signIn, supply } from './calls.ts';
+import { commit, commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
 import { askConsent } from './consent.ts';
 import { type Core, noToken, publish, reportError } from './core.ts';
 import { createEvents } from './events.ts';
@@ -15,7 +15,7 @@ import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.ts';
 import { limited } from './record-store.ts';
-import { loggedOut } from './rules/host-changes.ts';
+import { loggedOut, othersEnded } from './rules/host-changes.ts';
 import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
 import type { Change } from './rules/record.ts';
 import type { SessionState } from './rules/state.ts';
@@ -71,11 +71,9 @@ export function sessionOf(core: Core): Session {
     },
     clear: (given) => run(() => commitErasure(core, loggedOut(core.now(), given?.forget))),
     refresh: () => run(() => refreshNow(core)),
-    // `isPageLoad` is an option of the script tag, which is not public.
-    signIn: (given?: { user?: string | undefined; isPageLoad?: boolean }) => {
+    signIn: (given) => {
       const user = userOf(settings, given);
-      const { isPageLoad } = ownMembers(given);
-      return run(() => (isPageLoad ? loadPage : signIn)(core, user));
+      return run(() => signIn(core, user));
     },
     on: events.on,
     subscribe: (listener) => events.on('state', listener),
@@ -145,4 +143,11 @@ function close(core: Core): void {
   core.unwatch();
   releaseCalls(core, noToken(core));
   void disconnect(core);
+}
+
+/** The document now shows a page that was rendered for `user`, or for nobody if that is empty: as when a page is loaded. */
+export function followPage(core: Core, user: string): void {
+  core.user = userHashOf(core.settings, user || undefined);
+  core.provideResult = undefined;
+  commit(core, othersEnded(core.user, core.now())).catch((error) => reportUnlessConsent(core, error));
 }

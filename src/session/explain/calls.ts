@@ -1,6 +1,6 @@
 /** Checks the arguments of a session's methods. */
 
-import { choiceFault, kindOf, nameFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
+import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import type { EventName } from '../rules/session-events.ts';
 import type { Session } from '../types.ts';
@@ -63,8 +63,7 @@ export function checkArguments(session: Session, core: Inside): Session {
       return clear(options);
     },
     signIn(options) {
-      // The script tag calls it with an option of its own.
-      if (!('isPageLoad' in ownMembers(options))) checkCallOptions('signIn', options);
+      checkCallOptions('signIn', options);
       checkLabel(options?.user);
       noteSignIn();
       return signIn(options);
