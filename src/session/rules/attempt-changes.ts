@@ -25,7 +25,6 @@ import {
   isLeased,
   isRefusal,
   LEAST_PART,
-  NEVER,
   type Pause,
   type Plan,
   REFUSAL_SPACING_MS,
@@ -141,10 +140,7 @@ function failed(record: SessionRecord, plan: Plan, error: Fault, pause: Pause, n
   const isRefused = isRefusal(plan, error);
   // The page called `refresh()`: earlier refusals no longer count.
   const earlier = plan.isExplicit ? 0 : retry.refusals;
-  const leftMs = (record.set?.expiresAt ?? 0) - serviceTime(record, now);
-  // While there is a token, no pause is longer than half of what is left of its life.
-  const limitMs = leftMs > 0 ? Math.max(pause(1), leftMs / 2, retry.soonestAt - now) : NEVER;
-  const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : Math.min(pause(retry.attempts), limitMs);
+  const ownMs = isRefused ? (REFUSAL_SPACING_MS[earlier] ?? 0) : pause(retry.attempts);
   const askedMs = Math.min(error.retryAfterMs ?? 0, DAY_MS);
   const reason = askedMs > ownMs ? 'retry_after' : isRefused ? 'refused' : 'back_off';
   const refusals = earlier + Number(isRefused);
