@@ -56,9 +56,8 @@ const project = (
 const inThreads = { pool: 'threads', isolate: false, sequence: { shuffle: !!process.env['CI'] } } as const;
 const onPages = { environment: 'happy-dom', setupFiles: 'test/support/own-globals.ts' } as const;
 const inBrowsers = {
-  // After all other tests, and no more at once than there are cores: a page on a busy machine gives its store up after 1.5 s.
+  // After all other tests: pages mostly wait, and compilers beside them do not.
   sequence: { groupOrder: 1 },
-  maxWorkers: availableParallelism(),
   globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
 };
 

@@ -30,6 +30,9 @@ function isRunning(pid: number): boolean {
 /** How long a test's hook may take that installs packages, ms. */
 export const INSTALL_MS = 600_000;
 
+/** Before another try, ms. */
+const PAUSE_MS = 5_000;
+
 /** Take the lock, which names the process that holds it; return whether this process has it now. */
 async function take(lock: string): Promise<boolean> {
   const isTaken = await writeFile(lock, `${process.pid}`, { flag: 'wx' }).then(
@@ -52,13 +55,18 @@ async function npmCi(name: string): Promise<void> {
   const npm = () => command(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
   const isInstalled = () => existsSync(`${root + name}/node_modules`);
   try {
-    await npm();
-    // npm can end with 0 before it has installed anything: then once more.
-    if (!isInstalled()) await npm();
-    if (!isInstalled()) throw new Error('npm has ended, and has installed nothing');
+    let { stdout, stderr } = await npm();
+    if (!isInstalled()) {
+      // npm can end with 0 before it has installed anything, for example after the registry has closed a connection.
+      await sleep(PAUSE_MS);
+      ({ stdout, stderr } = await npm());
+    }
+    if (!isInstalled()) throw new Error(`npm has ended, and has installed nothing\n${stdout}${stderr}`);
   } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
-    throw new Error(`${name}: could not install its packages; run npm ci in ${name}/\n${stderr || message}`);
+    const { stdout, stderr, message } = error as { stdout?: string; stderr?: string; message: string };
+    throw new Error(
+      `${name}: could not install its packages; run npm ci in ${name}/\n${message}\n${stdout ?? ''}${stderr ?? ''}`,
+    );
   }
 }
 
@@ -72,8 +80,8 @@ export async function install(name: string): Promise<void> {
   const wanted = await readFile(`${root + name}/package-lock.json`, 'utf8');
   // What was installed last: npm leaves no copy of the lock file itself.
   const stamp = `${root + name}/node_modules/.installed-lock.json`;
-  // Not in the folder, whose node_modules npm removes, and whose files others list.
-  const lock = `${root}node_modules/.installing-${name.replaceAll('/', '-')}`;
+  // One for all folders: of two installations at a time, npm ends one without having installed anything.
+  const lock = `${root}node_modules/.installing`;
   while ((await textOf(stamp)) !== wanted) {
     if (!(await take(lock))) {
       await sleep(200);
