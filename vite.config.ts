@@ -134,5 +134,7 @@ export default defineConfig(({ mode }) => {
     // Names, versions and licence texts of the bundled packages.
     license: { fileName: `licenses/${mode === 'production' ? 'modules' : mode}.md` },
   };
-  return { ...config, publicDir: false, build: { ...build, ...config.build } };
+  // How long Terser takes is nothing that a reader of the output could act upon.
+  const rolldownOptions = { ...config.build?.rolldownOptions, checks: { bundlerTimings: false } };
+  return { ...config, publicDir: false, build: { ...build, ...config.build, rolldownOptions } };
 });
