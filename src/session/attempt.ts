@@ -51,10 +51,10 @@ export async function runAttempt(
   if (signal.aborted) return VOID;
   const pause = drawPause(settings);
   const lease = { id, at: 0, ms: settings.timeoutMs + OTHER_TAB_MARGIN_MS, isLocked };
-  const { after: claimed } = await records.update((record, isLate) => {
+  const { after: claimed } = await records.update((record, found) => {
     // The device may have slept while this waited for the store, and another tab may have taken the lease.
-    if (!isLate) lease.at = now();
-    return attemptClaimed(asked, plan, lease, pause)(record, isLate);
+    if (!found) lease.at = now();
+    return attemptClaimed(asked, plan, lease, pause)(record, found);
   });
   // This very object: a lease that was read from the store is another one.
   const { lease: holder } = claimed;
@@ -83,10 +83,10 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { baseUrl, fetch, provide } = context.settings;
-  const limited = <T>(work: () => T | PromiseLike<T>) =>
+  const withinRequestTime = <T>(work: () => T | PromiseLike<T>) =>
     withTimeout(REQUEST_MS, () => unlessLeft(context, kind, work, signal), kind, signal);
-  if (kind === 'refresh') return limited(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
-  const given = await limited<unknown>(() => provide?.({ signal, reason: need }));
+  if (kind === 'refresh') return withinRequestTime(() => refreshSet(baseUrl, fetch, set as TokenSet, signal));
+  const given = await withinRequestTime<unknown>(() => provide?.({ signal, reason: need }));
   explain?.provided(given);
   const { status, ok } = Object(given) as Response;
   // Only a number is an HTTP status: JSON may have a text as its `status`, and a message would quote it.

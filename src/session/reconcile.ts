@@ -48,9 +48,9 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
   const isAwaited = core.callers > 0 && decision.isTokenExpected;
   core.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
   if (isSettled) {
-    const due = eventsFor(core, decision);
-    core.emitted = due.emitted;
-    for (const [event, payload] of due.events) events.emit(event, payload);
+    const after = eventsFor(core, decision);
+    core.emitted = after.emitted;
+    for (const [event, payload] of after.events) events.emit(event, payload);
   }
   publish(core);
   events.emit('reconciled');
@@ -62,8 +62,8 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
 export function catchUp(core: Core): Decision {
   noticeVisibility(core);
   const decision = publish(core);
-  const isLate = decision.due || decision.token !== core.emitted.token;
-  if (decision.isSettled && isLate) queueMicrotask(() => reconcile(core));
+  const isStale = decision.due || decision.token !== core.emitted.token;
+  if (decision.isSettled && isStale) queueMicrotask(() => reconcile(core));
   return decision;
 }
 
@@ -102,7 +102,7 @@ export async function readAgain(core: Core, isOver?: unknown): Promise<void> {
   if (!isActive(core)) return;
   await core.records.read();
   // If the store is late, what that tab has written cannot be read yet.
-  if (isOver && !core.records.isReplaced()) core.otherLeaseId = undefined;
+  if (isOver && !core.records.isLate()) core.otherLeaseId = undefined;
   reconcile(core);
 }
 
@@ -112,17 +112,18 @@ export function check(core: Core): void {
   reconcile(core);
 }
 
-export function wake(core: Core): void {
+export function wake(core: Core, isOnline?: boolean): void {
   // The channel was closed when the page was left: connect again.
   if (core.isAway) core.tabs.notify();
   // A browser may suspend a hidden page without an event, and the page then misses messages. The clock of the host, or one that has
   // followed another page, may have gone back meanwhile.
-  if (core.isAway || wasAbsent(core)) core.records.loseTrack();
+  const hasBeenAway = core.isAway || wasAbsent(core);
+  if (hasBeenAway) core.records.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
   // Its tab may have ended meanwhile without ending the lease.
   core.otherLeaseId = undefined;
-  core.events.emit('woken');
+  if (hasBeenAway || isOnline) core.events.emit('woken');
   void retrySoon(core, true);
 }
 

@@ -2,7 +2,7 @@
  * The stored record: reads and atomic updates, one at a time.
  *
  * If the store is late for an operation, memory stands in for it. When that operation has ended, one update applies what was changed
- * meanwhile, in order, to what is really stored, and from there on the store is used again. If the store fails, memory stays for the
+ * meanwhile, in order, to what is really stored; once that is stored, the store is used again. If the store fails, memory stays for the
  * life of the page.
  */
 
@@ -16,7 +16,7 @@ import { withTimeout } from './timeout.ts';
 /** A store that needs longer for an operation is late, ms; the same for opening it and the first read together. */
 const STORE_MS = 1_500;
 
-export function limited<T>(work: () => Promise<T>): Promise<T> {
+export function withinStoreTime<T>(work: () => Promise<T>): Promise<T> {
   return withTimeout(STORE_MS, work, 'the store');
 }
 
@@ -27,23 +27,32 @@ export interface Found {
 }
 
 export interface RecordStoreOwner {
-  /** Returns what memory holds at first. */
+  /** Returns what memory is to hold, at first and once the page has been away. */
   replacement(): SessionRecord;
   /** The store is used again, and `found` has what was changed meanwhile. */
-  onAnswer(found: Found): void;
+  onResumed(found: Found): void;
   onFailure(cause: unknown): void;
   /** What follows from places outside the store, which is stored too: those of the drop-in. */
   readonly adopt?: Change | undefined;
 }
 
 /** Apply changes in order. Not by `reduce`, which Prototype 1.6 replaces. */
-export function appliedInOrder(record: SessionRecord, changes: readonly Change[], isLate = false): SessionRecord {
+export function appliedInOrder(
+  record: SessionRecord,
+  changes: readonly Change[],
+  found?: SessionRecord,
+): SessionRecord {
   let after = record;
-  for (const change of changes) after = applied(after, change, isLate);
+  for (const change of changes) after = applied(after, change, found);
   return after;
 }
 
 const unchanged: Change = (record) => record;
+
+async function readIn(place: Store, baseUrl: string): Promise<Found> {
+  const record = parseRecord(await place.read(), baseUrl);
+  return { before: record, after: record };
+}
 
 /** Erases the record if the result is undefined. A store that ends without calling `change` has failed. */
 async function updateIn<T extends SessionRecord | undefined>(
@@ -75,10 +84,10 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
     if (isOver || !record.set) return record;
     return record.optedOut ? erased(record) : undefined;
   };
-  const isErased = await limited(() => updateIn(given, baseUrl, erase))
+  const isErased = await withinStoreTime(() => updateIn(given, baseUrl, erase))
     .then(() => true)
     // It may be impossible to write, and nothing there to erase.
-    .catch(() => limited(() => given.read()).then((stored) => !parseRecord(stored, baseUrl).set))
+    .catch(() => withinStoreTime(() => readIn(given, baseUrl)).then(({ after }) => !after.set))
     .catch(() => false);
   isOver = true;
   ignoreFailure(() => given.close?.());
@@ -89,49 +98,51 @@ async function eraseFailed(given: Store, baseUrl: string): Promise<boolean> {
 function createQueue(
   baseUrl: string,
   given: Store | undefined,
-  { replacement, onAnswer, onFailure, adopt }: RecordStoreOwner,
+  { replacement, onResumed, onFailure, adopt }: RecordStoreOwner,
 ) {
-  /** Stands in for the store. */
+  /** Stands in for the store; from the start if there is none, so `given` is there wherever memory is not. */
   let memory = given ? undefined : emptyRecord(baseUrl);
-  /** What memory has done meanwhile. */
+  let isLate = false;
+  /** The changes in memory that the store does not have yet, in order. */
   let missed: Change[] = [];
   let last: Promise<unknown> = Promise.resolve();
   /** Resolves when the store is used again, or with false if it has failed. */
   let late: Promise<boolean> | undefined;
 
   const update = (change: Change) => updateIn<SessionRecord>(given!, baseUrl, change, adopt);
-  const standIn = () => {
-    memory = replacement();
-    missed = [];
-  };
   const resume = async () => {
-    const found = await update((record) => {
-      memory = undefined;
-      return appliedInOrder(record, missed, true);
-    });
-    onAnswer(found);
+    let found: Found;
+    do {
+      // Calls of one task stay together.
+      await last;
+      const batch = missed;
+      missed = [];
+      found = await update((record) => appliedInOrder(record, batch, record));
+    } while (missed.length);
+    memory = undefined;
+    isLate = false;
+    onResumed(found);
     return true;
   };
   const fail = (cause: unknown) => {
-    if (!memory) standIn();
+    isLate = false;
     ignoreFailure(() => given?.close?.());
     onFailure(cause);
     return false;
   };
-  const inStore = async (change: Change): Promise<Found> => {
-    // Once memory stands in, it has the change.
-    if (adopt || change !== unchanged) return update((record) => (memory ? record : applied(record, change)));
-    const record = parseRecord(await given!.read(), baseUrl);
-    return { before: record, after: record };
-  };
+  // Once memory stands in, it has the change.
+  const updateStored = (change: Change) => update((record) => (memory ? record : applied(record, change)));
+  const inStore = (change: Change): Promise<Found> =>
+    adopt || change !== unchanged ? updateStored(change) : readIn(given!, baseUrl);
   const run = async (change: Change): Promise<Found> => {
     if (!memory) {
       const begun = inStore(change);
       try {
-        return await limited(() => begun);
+        return await withinStoreTime(() => begun);
       } catch (cause) {
         if ((cause as TokenError | undefined)?.code === 'timeout') explain?.storeLate();
-        standIn();
+        memory = replacement();
+        isLate = true;
         const onEnd = ({ before, after }: Found) => {
           // The store has made this change itself.
           if (after !== before) missed = missed.filter((each) => each !== change);
@@ -147,6 +158,10 @@ function createQueue(
 
   return {
     memory: () => memory,
+    isLate: () => isLate,
+    loseTrack: () => {
+      if (isLate) memory = replacement();
+    },
     /** Resolves when all operations so far have ended, in the store or in memory. */
     idle: () => last,
     late: () => late,
@@ -160,21 +175,19 @@ function createQueue(
 
 /** `given`: undefined if this browser has no store, so that memory is the store. */
 export function createRecordStore(baseUrl: string, given: Store | undefined, owner: RecordStoreOwner) {
-  const { use, memory, idle, late } = createQueue(baseUrl, given, owner);
+  const { use, memory, late, ...queue } = createQueue(baseUrl, given, owner);
   /** In progress after a call of the host, if the store has failed: false if it may still hold a set. */
   let erasing: Promise<boolean> | undefined;
 
   return {
-    idle,
+    ...queue,
     /** Of the store, or of the memory in its place. */
     kind: () => (memory() || !given ? 'memory' : (given.kind ?? 'custom')),
-    /** Memory stands in. */
-    isReplaced: () => !!given && !!memory(),
     close: () => ignoreFailure(() => given?.close?.()),
     read: () => use(unchanged),
     /** Resolves after the write. Nothing changes unless `mayWrite()` at that moment. */
     update: (change: Change, mayWrite: () => boolean) =>
-      use((record, isLate) => (mayWrite() ? change(record, isLate) : record)),
+      use((record, found) => (mayWrite() ? change(record, found) : record)),
 
     /** After a call of the host. Resolves when a late store has answered; false: the next page may find the former user. */
     async isConfirmed(): Promise<boolean> {
@@ -185,7 +198,7 @@ export function createRecordStore(baseUrl: string, given: Store | undefined, own
 
     /** Resolves when nothing is left to be written. */
     async settled(): Promise<void> {
-      await idle();
+      await queue.idle();
       await late();
       await erasing;
     },

@@ -13,8 +13,8 @@ import { type Core, noToken, publish, reportError } from './core.ts';
 import { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
-import { catchUp, check, disconnect, leave, readAgain, wake } from './reconcile.ts';
-import { limited } from './record-store.ts';
+import { catchUp, check, disconnect, leave, readAgain, reconcile, wake } from './reconcile.ts';
+import { withinStoreTime } from './record-store.ts';
 import { loggedOut, othersEnded } from './rules/host-changes.ts';
 import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
 import type { Change } from './rules/record.ts';
@@ -46,7 +46,7 @@ export function sessionOf(core: Core): Session {
   publish(core);
   // One microtask later, so that a gate that has already answered has queued the first read.
   const ready = Promise.resolve()
-    .then(() => limited(core.records.idle))
+    .then(() => withinStoreTime(core.records.idle))
     .then(() => {}, core.log);
 
   /** Run a public method; its promise may be ignored. */
@@ -119,13 +119,16 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
         core.tabs.notify();
         check(core);
       },
-      onFailure: (cause) => reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause })),
+      onFailure: (cause) => {
+        reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause }));
+        reconcile(core);
+      },
     }),
     tabs: createTabs(name, (isOver) => void readAgain(core, isOver)),
     setTimer: createTimer(now, () => check(core)),
     unwatch: watchLifecycle({
       onCheck: () => check(core),
-      onWake: () => wake(core),
+      onWake: (isOnline) => wake(core, isOnline),
       onLeave: () => {
         leave(core);
         // A frame that was removed from its page has no timers, and says that it is closed only after its events.

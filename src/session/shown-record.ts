@@ -25,13 +25,12 @@ export interface RecordOwner {
 export type ShownRecord = ReturnType<typeof createShownRecord>;
 
 export function createShownRecord(baseUrl: string, given: Store | undefined, owner: RecordOwner) {
-  const empty = emptyRecord(baseUrl);
-  let lastSeen = empty;
+  let lastSeen = emptyRecord(baseUrl);
   /** What is really stored has been seen. */
   let isKnown = false;
   /** How often the page has lost track of the store, because it may have missed messages. */
   let absences = 0;
-  /** How often it had lost track when it began to read or write that record. */
+  /** `absences` when the operation began that `lastSeen` comes from, or the late one before it; -1: none yet. */
   let seenAbsences = -1;
   let onTheWay: readonly Change[] = [];
   /** One read that waits for its turn is enough for any number of messages. */
@@ -43,9 +42,9 @@ export function createShownRecord(baseUrl: string, given: Store | undefined, own
     const isFirst = !isKnown;
     const before = lastSeen;
     // Without a cause, another tab wrote the record: a moment ago, if this page has missed nothing.
-    if (!cause && isCurrent() && writtenAt(record) !== writtenAt(before)) owner.follow(writtenAt(record));
+    if (!cause && isKnown && isCurrent() && writtenAt(record) !== writtenAt(before)) owner.follow(writtenAt(record));
     lastSeen = record;
-    isKnown ||= !store.isReplaced();
+    isKnown ||= !store.isLate();
     if (at > seenAbsences) seenAbsences = at;
     owner.onSeen(before, record, cause ?? (isFirst ? 'load' : 'tab'), isFirst);
   };
@@ -53,7 +52,7 @@ export function createShownRecord(baseUrl: string, given: Store | undefined, own
     ...owner,
     // Until a page that was away has looked again, its user may have logged out in another tab. That is the next generation.
     replacement: () => (isCurrent() ? lastSeen : { ...erased(lastSeen), generation: lastSeen.generation }),
-    onAnswer: ({ after }) => {
+    onResumed: ({ after }) => {
       see(after, seenAbsences);
       owner.onAnswer();
     },
@@ -62,10 +61,18 @@ export function createShownRecord(baseUrl: string, given: Store | undefined, own
   return {
     ...store,
     latest,
-    loseTrack: () => void absences++,
+    loseTrack: () => {
+      absences++;
+      store.loseTrack();
+    },
     /** What the page may show: an empty record while it is unknown. */
     get view(): View {
-      return { record: isCurrent() ? latest() : empty, isSettled: isCurrent() && !onTheWay.length, kind: store.kind() };
+      return {
+        record: isCurrent() ? latest() : emptyRecord(baseUrl),
+        isSettled: isCurrent() && !onTheWay.length,
+        isLate: store.isLate(),
+        kind: store.kind(),
+      };
     },
     read(): Promise<void> {
       if (queuedRead) return queuedRead;
@@ -80,11 +87,10 @@ export function createShownRecord(baseUrl: string, given: Store | undefined, own
     /** Resolves after the write, with what was stored before and after it. The cause `set` is a call of the host. */
     async update(change: Change, cause?: Cause, isErasure?: boolean): Promise<Found> {
       const at = absences;
-      const isHost = cause === 'set';
       const mayWrite = () => owner.mayWrite(isErasure);
-      if (isHost) onTheWay = [...onTheWay, change];
+      if (cause === 'set') onTheWay = [...onTheWay, change];
       const found = await store.update(change, mayWrite);
-      if (isHost) onTheWay = onTheWay.slice(1);
+      if (cause === 'set') onTheWay = onTheWay.slice(1);
       if (mayWrite()) see(found.after, at, found.after === found.before ? undefined : cause);
       return found;
     },

@@ -1,9 +1,18 @@
 /** A store that is late: memory stands in for it, and what was changed meanwhile is stored when it answers. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type Store } from '../../src/session/index.ts';
+import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
 import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
-import { createFixture, dispatch, fakeLocks, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
+import {
+  createFixture,
+  dispatch,
+  fakeLocks,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  setVisible,
+  success,
+} from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -67,6 +76,41 @@ describe('a page whose store is late when it is opened', () => {
     expect(session.advertisingToken).toBe('advertising-1');
     expect(session.state.persistence).toBe('slow');
     expect(names(events)).toEqual(['needsTokens empty', 'token load']);
+  });
+
+  test('lets `getToken` wait for the stored token', async () => {
+    const { session, answer } = await openLate(recordOf(1));
+    const token = session.getToken();
+    await answer();
+    expect(await token).toBe('advertising-1');
+  });
+
+  test('tells `getToken` that there is no token when the store fails', async () => {
+    const fixture = createFixture();
+    let fail = (_: Error) => {};
+    const { session } = fixture.open({
+      store: { ...memoryStore(), read: () => new Promise((_, reject) => (fail = reject)) },
+    });
+    await fixture.advance(1_500);
+    const token = session.getToken().catch(({ code }) => code);
+    fail(new Error('gone'));
+    expect(await token).toBe('no_token');
+  });
+
+  test('returns no token after it was hidden for long, until the store answers', async () => {
+    const { session, slow, answer, advance } = await openLate(recordOf(1));
+    await answer();
+    slow.hold();
+    dispatch('online');
+    await advance(1_500);
+    expect(session.advertisingToken).toBe('advertising-1');
+    setVisible(false);
+    await advance(3_000);
+    setVisible(true);
+    await advance(100);
+    expect(session.advertisingToken).toBeUndefined();
+    await answer();
+    expect(session.advertisingToken).toBe('advertising-1');
   });
 
   test('sees a logout of another tab after the store has answered', async () => {
@@ -206,6 +250,73 @@ describe('what the page does while its store is late is stored when it answers:'
     await answer();
     await done;
     expect(session.advertisingToken).toBe('advertising-6');
+    expect(await tokenIn(inner)).toBe('advertising-6');
+  });
+
+  test('two logouts and a later login in one task, in their order', async () => {
+    const { session, inner, answer } = await openLate(recordOf(1));
+    const done = Promise.all([session.clear(), session.clear(), session.setTokens(success(6))]);
+    await answer();
+    await done;
+    expect(session.advertisingToken).toBe('advertising-6');
+    expect(await tokenIn(inner)).toBe('advertising-6');
+  });
+
+  test.each<[string, (session: Session) => Promise<void>]>([
+    ['a logout', (session) => session.clear()],
+    ['a sign-in', (session) => session.signIn({ user: 'account-a' })],
+  ])('%s, unless a user has signed in in another tab since', async (_, call) => {
+    const { session, inner, answer, openOther, advance } = await openLate(recordOf(1));
+    const done = call(session).catch(() => {});
+    await advance(1);
+    const other = await openOther();
+    await other.session.setTokens(success(7));
+    await answer();
+    await done;
+    expect(other.session.advertisingToken).toBe('advertising-7');
+    expect(await tokenIn(inner)).toBe('advertising-7');
+  });
+
+  test('a logout, of which the page shows nothing else while that write is late in its turn', async () => {
+    const { session, events, inner, slow, advance, answer } = await openLate(recordOf(1));
+    await answer();
+    const writes: (() => void)[] = [];
+    const update = slow.store.update;
+    slow.store.update = async (change) => {
+      const value = await update(change);
+      await new Promise<void>((resolve) => writes.push(resolve));
+      return value;
+    };
+    const end = async () => {
+      for (const each of writes.splice(0)) each();
+      await advance(0);
+    };
+    events.length = 0;
+    const done = session.setTokens(success(5));
+    await advance(1_500);
+    await end();
+    void session.clear();
+    await advance(2_000);
+    await end();
+    await end();
+    await done;
+    expect(names(events)).toEqual(['token set']);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await tokenIn(inner)).toBeUndefined();
+  });
+
+  test('a set, also if the store makes that change a second time', async () => {
+    const { session, inner, slow, answer } = await openLate(recordOf(1));
+    const update = slow.store.update;
+    slow.store.update = async (change) => {
+      const before = await inner.read();
+      await update(change);
+      await inner.update(() => before);
+      return inner.update(change);
+    };
+    const done = session.setTokens(success(6));
+    await answer();
+    await done;
     expect(await tokenIn(inner)).toBe('advertising-6');
   });
 

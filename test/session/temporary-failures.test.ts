@@ -12,6 +12,7 @@ import {
   rotate,
   type Service,
   sealedFor,
+  setVisible,
   success,
 } from './fixtures.ts';
 
@@ -105,6 +106,19 @@ describe('a temporary failure', () => {
     expect(names(events)).toEqual(['token load', 'error timeout', 'token refresh']);
     answer('{"status":"optout"}');
     await advance(1_000);
+    expect(session.advertisingToken).toBe('advertising-2');
+  });
+
+  test('a request that has lasted more than 10 s goes on when its page was hidden for a moment', async () => {
+    const { session, sent, answer, advance } = await openWaiting();
+    await advance(12_000);
+    setVisible(false);
+    await advance(100);
+    setVisible(true);
+    await advance(3_000);
+    expect(sent).toHaveLength(1);
+    answer();
+    await advance(0);
     expect(session.advertisingToken).toBe('advertising-2');
   });
 

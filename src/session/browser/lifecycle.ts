@@ -22,18 +22,18 @@ export interface LifecycleCallbacks {
   /** The page was hidden or focused, for example. */
   onCheck(): void;
   /** The page is shown, restored, thawed or back online. */
-  onWake(): void;
+  onWake(isOnline?: boolean): void;
   /** The page is about to be frozen, cached or unloaded. */
   onLeave(): void;
 }
 
 /** Returns a function that stops watching. */
 export function watchLifecycle({ onCheck, onWake, onLeave }: LifecycleCallbacks): () => void {
-  const onShown = () => (isPageVisible() ? onWake() : onCheck());
+  const onShown = ({ type }: Event) => (isPageVisible() ? onWake(type === 'online') : onCheck());
   const listeners: Readonly<Record<string, (event: Event) => void>> = {
     // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten the pause of a page with a token.
     pageshow: (event) => ((event as PageTransitionEvent).persisted === false ? onCheck() : onWake()),
-    resume: onWake,
+    resume: () => onWake(),
     online: onShown,
     visibilitychange: onShown,
     // A page that gets the focus has stayed after `pagehide`.

@@ -1,6 +1,6 @@
 /**
  * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page. A store holds one value, reads it and
- * changes it atomically; `shown-record.ts` enforces the time limits.
+ * changes it atomically; `record-store.ts` enforces the time limits.
  */
 
 import { promisifyRequest } from 'idb-keyval';

@@ -69,11 +69,11 @@ interface Answered {
  * A lease that has run out counts as a failure, because its tab may still be waiting, unless the Web Lock shows that it is gone.
  */
 export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, pause: Pause): Change {
-  return (record, isLate) => {
+  return (record, found) => {
     const now = lease.at;
     const isNeeded =
       isSameSet(record, asked) ||
-      (isLate && plan.need === 'empty' && record.changedAt <= now && !tokenAt(record, serviceTime(record, now)));
+      (found && plan.need === 'empty' && found.changedAt <= now && !tokenAt(record, serviceTime(record, now)));
     const isOver = !isNeeded || (plan.kind === 'refresh' && record.ended && !record.optedOut);
     const isEarly = now < earliestStart(plan, currentRetry(record, now));
     if (isOver || isEarly || isLeased(record, now, lease.isLocked)) return record;

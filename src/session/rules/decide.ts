@@ -90,7 +90,7 @@ export function decide(view: View, page: PageState, now: number, isExplicit = fa
     ...facts,
     need,
     due: wait ? undefined : plan,
-    isTokenExpected: !!reason && (EXPECTED.includes(reason) || page.consent === undefined),
+    isTokenExpected: !!reason && (view.isLate || EXPECTED.includes(reason) || page.consent === undefined),
     wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : NEVER,
     state: {
       phase,

@@ -14,27 +14,32 @@ export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => (
   optedOut,
 });
 
+/** The last change counts: nothing if a late store shows that another tab has changed the user since `now`. */
+function unlessChangedSince(now: number, change: Change): Change {
+  return (record, found) => (found && found.changedAt > now ? record : change(record));
+}
+
 /** Unless `forget`, sets that were rendered into earlier pages stay known. */
 export function loggedOut(now: number, forget = false): Change {
-  return (record) => ({
+  return unlessChangedSince(now, (record) => ({
     ...erased(record),
     changedAt: Math.max(now, record.changedAt + 1),
     acceptedUntil: forget ? 0 : record.acceptedUntil,
-  });
+  }));
 }
 
-/** As a logout, and a tombstone stays. */
+/** As a logout, but in any case, and a tombstone stays. */
 export function optedOut(now: number): Change {
   return (record) => ({ ...loggedOut(now)(record), optedOut: true });
 }
 
 /** As a logout. With a label, the record waits for the set of that user. */
 export function signedIn(user: string | undefined, now: number): Change {
-  return (record) => {
+  return unlessChangedSince(now, (record) => {
     const { set, lease, retry } = record;
     // `provide` is being asked: it may call `signIn` itself, each time.
     return { ...loggedOut(now)(record), user, retry: lease && !set ? retry : undefined };
-  };
+  });
 }
 
 /**
@@ -45,9 +50,7 @@ export function signedIn(user: string | undefined, now: number): Change {
  * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
-  return (record, isLate) => {
-    // Another tab has changed the user since.
-    if (isLate && record.changedAt > now) return record;
+  return unlessChangedSince(now, (record) => {
     // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
     if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
     return {
@@ -60,7 +63,7 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
       // Otherwise a service that refuses every user of this browser would be called endlessly.
       retry: record.optedOut && !isFromService ? record.retry && { ...record.retry, refusals: 0 } : undefined,
     };
-  };
+  });
 }
 
 /**
@@ -68,10 +71,10 @@ export function setByHost(set: TokenSet, now: number, user?: string, isFromServi
  * which has no label yet.
  */
 export function renderedWith(set: TokenSet, now: number, user?: string): Change {
-  return (record, isLate) => {
+  return (record, found) => {
     const isLater = set.expiresAt > record.acceptedUntil;
     const isUnlabelled = user && !record.user && isSameTokens(record.set, set);
-    return isLater || isUnlabelled ? setByHost(set, now, user)(record, isLate) : record;
+    return isLater || isUnlabelled ? setByHost(set, now, user)(record, found) : record;
   };
 }
 
@@ -80,5 +83,5 @@ export function renderedWith(set: TokenSet, now: number, user?: string): Change 
  * logout. If `user` is undefined, nobody is signed in; only a record with a label is ended then.
  */
 export function othersEnded(user: string | undefined, now: number): Change {
-  return (record) => (record.user === user ? record : signedIn(user, now)(record));
+  return (record, found) => (record.user === user ? record : signedIn(user, now)(record, found));
 }

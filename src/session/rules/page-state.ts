@@ -64,6 +64,8 @@ export interface View {
   readonly record: SessionRecord;
   /** The page has read it since it was last away, and no change of the host is on its way to the store. */
   readonly isSettled: boolean;
+  /** The store has not answered yet: it may have another record. */
+  readonly isLate?: boolean;
   readonly kind: string;
 }
 

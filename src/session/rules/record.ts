@@ -67,13 +67,13 @@ export interface RetryState {
  * It is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places, whatever
  * another tab has written meanwhile.
  *
- * @param isLate  the page made the change before it could see the record, because the store was late.
+ * @param found  what a late store had when it answered: the page made the change before it could see that.
  */
-export type Change = (record: SessionRecord, isLate?: boolean) => SessionRecord;
+export type Change = (record: SessionRecord, found?: SessionRecord) => SessionRecord;
 
 /** Apply a change. A record has no prototype: a link may set members of `Object.prototype`, which it would inherit. */
-export function applied(record: SessionRecord, change: Change, isLate?: boolean): SessionRecord {
-  const after = change(record, isLate);
+export function applied(record: SessionRecord, change: Change, found?: SessionRecord): SessionRecord {
+  const after = change(record, found);
   return after === record ? record : ownMembers(after);
 }
 
