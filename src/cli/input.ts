@@ -25,24 +25,72 @@ export interface Input {
   readonly pieces: AsyncIterable<string>;
 }
 
-const FIRST_BYTES = 4;
+const FIRST_BYTES = 7;
+
+const unpack = (program: string, command: string): string =>
+  `a file compressed with ${program}; unpack it: ${command} FILE | tessera ... -`;
+
+/** Files that are not text: their first bytes in hexadecimal, and what to do. */
+const NOT_TEXT: readonly (readonly [RegExp, string])[] = [
+  [/^504b0304/, 'a workbook or another ZIP file; save the sheet as CSV'],
+  [/^1f8b/, unpack('gzip', 'zcat')],
+  [/^28b52ffd/, unpack('zstd', 'zstdcat')],
+  [/^fd377a585a00/, unpack('xz', 'xzcat')],
+  [/^425a683[1-9]314159/, unpack('bzip2', 'bzcat')],
+  [/^5041523115/, 'a Parquet file; export it as CSV'],
+];
 
 /**
  * Detected from the first bytes. Spreadsheets save "Unicode text" as UTF-16 with a byte order mark. UTF-16 without one has a zero
- * byte beside each ASCII character.
+ * byte beside each ASCII character. `isExact`: the decoder throws a TypeError for bytes that are not UTF-8.
  */
-function decoderOf([one, two, three, four]: Uint8Array, name: string): TextDecoder {
-  if (one === 0x50 && two === 0x4b && three === 3 && four === 4)
-    throw new RangeError(`${name}: expected text, got a workbook or another ZIP file; save the sheet as CSV`);
-  if (one === 0x1f && two === 0x8b)
-    throw new RangeError(
-      `${name}: expected text, got a file compressed with gzip; unpack it: zcat FILE | tessera ... -`,
-    );
-  if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
-  if (one === 0xfe && two === 0xff) return new TextDecoder('utf-16be');
-  if (one === 0 || two === 0)
+function decoderOf(first: Uint8Array, name: string, isExact = false): TextDecoder {
+  const start = Buffer.from(first.subarray(0, FIRST_BYTES)).toString('hex');
+  for (const [pattern, got] of NOT_TEXT)
+    if (pattern.test(start)) throw new RangeError(`${name}: expected text, got ${got}`);
+  if (start.startsWith('fffe')) return new TextDecoder('utf-16le');
+  if (start.startsWith('feff')) return new TextDecoder('utf-16be');
+  if (first[0] === 0 || first[1] === 0)
     throw new RangeError(`${name}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`);
-  return new TextDecoder();
+  return new TextDecoder('utf-8', { fatal: isExact });
+}
+
+/** The number of line breaks before the first byte of a piece that is not UTF-8. */
+function linesBeforeFault(piece: Uint8Array): number {
+  // The piece may begin within a character.
+  const bytes = piece.subarray(
+    Math.max(
+      0,
+      piece.findIndex((byte) => (byte & 0xc0) !== 0x80),
+    ),
+  );
+  const replaced = Buffer.from(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes));
+  const at = bytes.findIndex((byte, index) => byte !== replaced[index]);
+  return bytes.subarray(0, Math.max(0, at)).filter((byte) => byte === 0x0a).length;
+}
+
+/** Decodes an input piece by piece, and counts its lines if bytes that are not UTF-8 must be refused. */
+function createDecoder(name: string, isExact: boolean) {
+  let first = new Uint8Array();
+  let decoder: TextDecoder | undefined;
+  let line = 1;
+  return (bytes: Uint8Array, stream: boolean): string => {
+    let piece = bytes;
+    if (!decoder) {
+      piece = first = Buffer.concat([first, bytes]);
+      if (stream && first.length < FIRST_BYTES) return '';
+      decoder = decoderOf(first, name, isExact);
+    }
+    try {
+      const text = decoder.decode(piece, { stream });
+      if (isExact) line += text.split('\n').length - 1;
+      return text;
+    } catch {
+      throw new RangeError(
+        `${name}: line ${line + linesBeforeFault(piece)}: expected UTF-8, got other bytes; convert the file, for example: iconv -f WINDOWS-1252 -t UTF-8 FILE`,
+      );
+    }
+  };
 }
 
 /**
@@ -54,34 +102,31 @@ export function decodeText(bytes: Uint8Array, name: string): string {
   return decoderOf(bytes, name).decode(bytes);
 }
 
-/** Open `file`, or standard input for `-`. `signal` cancels reading, even while it waits. */
-export async function openInput(file: string, io: Io, signal?: AbortSignal): Promise<Input> {
+/**
+ * Open `file`, or standard input for `-`.
+ *
+ * @param signal   cancels reading, even while it waits.
+ * @param isExact  refuse bytes that are not text. Default: false, they become U+FFFD.
+ */
+export async function openInput(file: string, io: Io, signal?: AbortSignal, isExact = false): Promise<Input> {
   // Reading reports a missing file.
   const stats = file === '-' ? undefined : await stat(file).catch(() => undefined);
   const name = shownPath(file);
   let readBytes = 0;
   async function* pieces(): AsyncGenerator<string, void, undefined> {
-    let decoder: TextDecoder | undefined;
-    let first = Buffer.alloc(0);
+    const decode = createDecoder(name, isExact);
     try {
       for await (const piece of file === '-' ? io.stdin(signal) : createReadStream(file, { signal })) {
         const bytes = Buffer.from(piece);
         readBytes += bytes.length;
-        if (decoder) {
-          yield decoder.decode(bytes, { stream: true });
-          continue;
-        }
-        first = Buffer.concat([first, bytes]);
-        if (first.length < FIRST_BYTES) continue;
-        decoder = decoderOf(first, name);
-        yield decoder.decode(first, { stream: true });
+        yield decode(bytes, true);
       }
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof RangeError) throw error;
       throw unreadable(file, error);
     }
-    yield decoder ? decoder.decode() : decodeText(first, name);
+    yield decode(new Uint8Array(), false);
   }
   return {
     name,

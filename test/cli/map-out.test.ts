@@ -56,6 +56,19 @@ describe('tessera map --out', () => {
     expect((await readdir(fixture.path('.'))).sort()).toEqual(['people.csv', 'people.mapped.csv']);
   });
 
+  test.each([
+    ['CSV', 'email,name\na@example.com,M\u00fcller\n', []],
+    ['JSON lines', '\n{"email":"a@example.com","name":"M\u00fcller"}\n', ['--jsonl']],
+  ])('refuses %s with bytes that are not UTF-8', async (_, text, args) => {
+    const { code, err } = await map(['-', '--out', fixture.path('latin1.csv'), ...args], {
+      stdin: [Buffer.from(text, 'latin1')],
+    });
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('standard input: line 2: expected UTF-8, got other bytes; convert the file'),
+    });
+  });
+
   test('writes lines without a header, and an empty line as a row', async () => {
     const { out, err } = await filter('a@example.com\n\n+12345678901\n');
     expect(out.split('\n').map((line) => line.split(',')[0])).toEqual(['a@example.com', '', '+12345678901', '']);

@@ -260,10 +260,29 @@ describe('rows', () => {
     ]);
   });
 
-  test('gzip is refused', async () => {
-    await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow(
-      'standard input: expected text, got a file compressed with gzip; unpack it: zcat FILE | tessera ... -',
-    );
+  test.each([1, 5, 1000])(
+    'are refused at the line of bytes that are not UTF-8, in pieces of %i bytes',
+    async (size) => {
+      const text = Buffer.from('name\nJos\u00e9 \ufffd\nM');
+      const list = Buffer.concat([text, Buffer.from('\u00fcller\nJos\u00e9\n', 'latin1')]);
+      const pieces = Array.from({ length: Math.ceil(list.length / size) }, (_, i) =>
+        list.subarray(i * size, (i + 1) * size),
+      );
+      const read = async () => {
+        for await (const _ of (await openInput('-', ioOf(pieces), undefined, true)).pieces);
+      };
+      await expect(read()).rejects.toThrow('standard input: line 3: expected UTF-8, got other bytes');
+    },
+  );
+
+  test.each([
+    ['1f8b0800', 'a file compressed with gzip; unpack it: zcat FILE | tessera ... -'],
+    ['28b52ffd2408', 'a file compressed with zstd; unpack it: zstdcat FILE | tessera ... -'],
+    ['fd377a585a000004', 'a file compressed with xz; unpack it: xzcat FILE | tessera ... -'],
+    ['425a683931415926', 'a file compressed with bzip2; unpack it: bzcat FILE | tessera ... -'],
+    ['5041523115041500', 'a Parquet file; export it as CSV'],
+  ])('that begin with the bytes %s are refused: %s', async (hex, message) => {
+    await expect(rowsOf([Buffer.from(hex, 'hex')])).rejects.toThrow(`standard input: expected text, got ${message}`);
   });
 
   test('a workbook is refused', async () => {

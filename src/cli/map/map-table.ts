@@ -111,7 +111,8 @@ async function failureOf(work: Promise<void>): Promise<unknown> {
 }
 
 async function openTable(file: string, options: MapTableOptions, io: Io, signal: AbortSignal) {
-  const input = await openInput(file, io, signal);
+  // The columns of the input are in the output, so no byte of them may be lost.
+  const input = await openInput(file, io, signal, true);
   const version = options.v2 ? 2 : 3;
   // Loaded on demand: the two read different packages.
   const table = options.jsonl
