@@ -87,6 +87,15 @@ const CASES: readonly Case[] = [
     notFor: { 'tessera_opt_outs_current{instance="a:8080"}': '1x120' },
   },
   {
+    alert: 'TesseraOptOutsLost',
+    firesFor: {
+      'tessera_opt_outs_lost{instance="a:8080"}': '12x120',
+      'tessera_opt_outs_lost{instance="b:8080"}': '11x120',
+    },
+    says: '12 recorded opt-outs are missing from the database: record them again',
+    notFor: { 'tessera_opt_outs_lost{instance="a:8080"}': '0x120' },
+  },
+  {
     alert: 'TesseraRefreshesRefused',
     firesFor: { [refreshes('success')]: '0+90x120', [refreshes('invalid_token')]: '0+10x120' },
     says: '10% of the refresh tokens cannot be decrypted: another root secret, a restored backup, or a retired key',

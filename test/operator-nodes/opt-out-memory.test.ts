@@ -227,10 +227,11 @@ describe('the memory on PostgreSQL', () => {
     const place = await freshLocation('postgres');
     const database = opened(await openDatabase(place));
     await migrate(database, TABLES);
-    const memory = opened(createOptOutMemory(database));
+    const error = vi.fn();
+    const memory = opened(createOptOutMemory(database, { logger: { info: () => {}, warn: () => {}, error } }));
     const becomesCurrent = () => expect.poll(memory.isCurrent, { timeout: 60_000 }).toBe(true);
     await becomesCurrent();
-    return { place, database, memory, becomesCurrent };
+    return { place, database, memory, error, becomesCurrent };
   };
   const insert = ({ query }: Queries, from: number, to: number) =>
     query(
@@ -293,6 +294,44 @@ describe('the memory on PostgreSQL', () => {
     });
     await expect.poll(memory.size, { timeout: 60_000 }).toBe(30);
     expect(memory.isAbsent(await hash(11))).toBe(false);
+  });
+
+  test.each([
+    ['connected', false],
+    ['after a lost connection', true],
+  ])('tells once that rows are lost, %s, and how many', async (_, isCut) => {
+    const { place, database, memory, error } = await start();
+    const outside = opened(await openDatabase(inject('postgresUrl')));
+    const allow = (isAllowed: boolean) =>
+      outside.script(`ALTER DATABASE ${new URL(place).pathname.slice(1)} ALLOW_CONNECTIONS ${isAllowed}`);
+    await insert(database, 1, 20);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(20);
+    if (isCut) {
+      await allow(false);
+      await endFollowers(database);
+      await expect.poll(memory.isCurrent, { timeout: 60_000 }).toBe(false);
+    }
+    await database.transaction(async (queries) => {
+      await queries.query('DELETE FROM tessera_opt_outs WHERE number > 17');
+      await insert(queries, 21, 25);
+    });
+    if (isCut) await allow(true);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(22);
+    expect(memory.lost()).toBe(3);
+    expect(error.mock.calls).toEqual([
+      [{ missing: 3, seenAt: expect.any(String) }, expect.stringContaining('docs/guide/backup.md#after-a-restore')],
+    ]);
+  });
+
+  test('tells of no loss when a lost connection comes back to the same rows', async () => {
+    const { database, memory, error, becomesCurrent } = await start();
+    await insert(database, 1, 20);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(20);
+    memory.add([Buffer.from(await hash(21)).toString('base64')]);
+    await expect.poll(() => endFollowers(database), { timeout: 60_000 }).toBeGreaterThan(0);
+    await expect.poll(memory.isCurrent, { timeout: 60_000 }).toBe(false);
+    await becomesCurrent();
+    expect([memory.lost(), error.mock.calls]).toEqual([0, []]);
   });
 
   test('relies on nothing as soon as the connection is lost', async () => {

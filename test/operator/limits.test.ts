@@ -278,6 +278,9 @@ describe('a state whose methods use the object', () => {
       size() {
         return this.#count;
       }
+      lost() {
+        return this.#count - 4;
+      }
       isCurrent() {
         return this.#count > 0;
       }
@@ -295,6 +298,7 @@ describe('a state whose methods use the object', () => {
     expect((await service.operator.fetch(new Request(`${BASE}/ops/healthcheck`))).status).toBe(200);
     const metrics = await (await service.operator.metrics.fetch(new Request(`${BASE}/metrics`))).text();
     expect(metrics).toContain('\ntessera_opt_outs_in_memory 7\n');
+    expect(metrics).toContain('\ntessera_opt_outs_lost 3\n');
     expect(metrics).toContain('\ntessera_opt_outs_current 1\n');
   });
 });

@@ -59,6 +59,14 @@ function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: Non
     },
   });
   new Gauge({
+    name: 'tessera_opt_outs_lost',
+    help: 'Opt-outs that have gone missing from the database after this process had read them.',
+    registers,
+    collect() {
+      this.set(memory.lost());
+    },
+  });
+  new Gauge({
     name: 'tessera_opt_outs_current',
     help: '1 if refreshes rely on the opt-outs in memory, 0 if they query the database.',
     registers,

@@ -127,7 +127,7 @@ export interface State {
   /** The envelopes of the last minutes. Without it, each node remembers its own. */
   readonly envelopes?: EnvelopeStore;
   /** The opt-outs that the state keeps in memory, for the metrics. */
-  readonly optOutMemory?: { size(): number; isCurrent(): boolean };
+  readonly optOutMemory?: { size(): number; lost(): number; isCurrent(): boolean };
   /** Reject if the state cannot be reached. */
   check?(): Promise<void>;
   /** Release everything that the state holds. */

@@ -13,8 +13,8 @@ export interface DigestSet {
   /** Size of the table, bytes. */
   byteLength(): number;
   has(user: Uint8Array): boolean;
-  /** Add the user whose digest starts at `offset` of `bytes`. */
-  add(bytes: Uint8Array, offset?: number): void;
+  /** Add the user whose digest starts at `offset` of `bytes`. Returns whether it was not in the set. */
+  add(bytes: Uint8Array, offset?: number): boolean;
   clear(): void;
 }
 
@@ -85,7 +85,7 @@ export function createDigestSet(): DigestSet {
       const high = readWord(bytes, offset);
       const low = lowWord(bytes, offset);
       move();
-      if (has(high, low)) return;
+      if (has(high, low)) return false;
       if (size >= (MAX_LOAD * table.length) / 2) {
         former = table;
         moved = 0;
@@ -93,6 +93,7 @@ export function createDigestSet(): DigestSet {
       }
       insert(table, high, low);
       size++;
+      return true;
     },
     clear: () => {
       table = emptyTable(FIRST_CAPACITY);

@@ -7,7 +7,8 @@
  * writer, so one complete reading is enough.
  *
  * A lost connection ends this at once, and the next connection reads all rows again. A working connection is renewed every
- * minute; the row at which the reading stopped shows whether the new connection reaches the same rows.
+ * minute; the row at which the reading stopped shows whether the new connection reaches the same rows. Rows that are missing when
+ * all have been read again are lost: that is logged and counted.
  *
  * It never says that a user has opted out: only the database does.
  */
@@ -31,6 +32,9 @@ const RENEW_MS = 60_000;
 const MIN_RECONNECT_MS = 100;
 const MAX_RECONNECT_MS = 2000;
 
+const LOST =
+  'opt-outs: rows that this node has read are missing from the database, as after a failover to a replica that lagged; record them again (https://github.com/tessera-id/tessera/blob/main/docs/guide/backup.md#after-a-restore)';
+
 /** The opted-out users in memory. */
 export interface OptOutMemory {
   /** Return whether this user (first-level hash, 32 bytes) has certainly not opted out. If false, query the database. */
@@ -38,6 +42,8 @@ export interface OptOutMemory {
   /** Add users (first-level hashes, base64) whose opt-outs are committed, or are about to be. */
   add(users: readonly string[]): void;
   size(): number;
+  /** How many rows have gone missing from the database after this process had read them. */
+  lost(): number;
   /** Whether `isAbsent` can answer true. */
   isCurrent(): boolean;
   /** Stop reading. Every call returns the same promise. */
@@ -80,17 +86,29 @@ const PAGE = `WITH page AS (
     ) AS "isSame"
   FROM page`;
 
+/** Reports rows that an earlier reading has found and that are missing. `seenAt`: when that reading ended, epoch ms. */
+type OnLoss = (missing: number, seenAt: number) => void;
+
 /** Reads the table from where the last reading stopped. */
-function createReader() {
+function createReader(onLoss: OnLoss) {
   const set = createDigestSet();
   let position = START;
   // `performance.now()` when the last complete reading began.
   let readAt = Number.NEGATIVE_INFINITY;
+  let seenAt = 0;
+  // Up to the position: the number of rows, and of those that were in the set already.
+  let rows = 0;
+  let known = 0;
+  // The number of rows before the reading began again; 0 once all of them are read.
+  let former = 0;
 
-  const forget = (): void => {
+  // The set stays: a user in it who has not opted out only costs a query.
+  const startOver = (): void => {
+    former = Math.max(former, rows);
     position = START;
     readAt = Number.NEGATIVE_INFINITY;
-    set.clear();
+    rows = 0;
+    known = 0;
   };
   /** Read all rows that were committed before the call. Resolves with false as soon as `mayContinue` returns false. */
   const read = async ({ query }: Pick<Queries, 'query'>, mayContinue: () => boolean): Promise<boolean> => {
@@ -99,19 +117,30 @@ function createReader() {
       const [page] = await query<Page>(PAGE, [position.number, position.digest]);
       // The rows were removed or replaced, for example by restoring a backup into the tables.
       if (!page!.isSame) {
-        forget();
+        startOver();
         continue;
       }
       const { count, digests, number, digest } = page!;
-      if (digests) for (let at = 0; at < digests.length; at += DIGEST_BYTES) set.add(digests, at);
+      if (digests) for (let at = 0; at < digests.length; at += DIGEST_BYTES) if (!set.add(digests, at)) known++;
       if (number !== null) position = { number, digest: digest! };
+      rows += count;
       if (count === PAGE_SIZE) continue;
+      const missing = former - known;
+      former = 0;
+      if (missing > 0) {
+        onLoss(missing, seenAt);
+        rows = 0;
+        startOver();
+        set.clear();
+        continue;
+      }
+      seenAt = Date.now();
       readAt = startedAt;
       return true;
     }
     return false;
   };
-  return { set, read, forget, readAt: () => readAt };
+  return { set, read, startOver, readAt: () => readAt };
 }
 
 /** Resolves at the next call of `wake`, or after `ms`. */
@@ -143,8 +172,8 @@ interface Follower {
   readonly subscribe: () => Promise<Subscription>;
   /** Read all rows; resolves with false if there is nothing more to do. */
   readonly read: (subscription: Subscription) => Promise<boolean>;
-  /** Discard everything that has been read, and read it again. */
-  readonly forget: () => void;
+  /** Read everything again. */
+  readonly startOver: () => void;
   readonly pause: ReturnType<typeof createPause>;
   readonly mayContinue: () => boolean;
   readonly logger: Logger | undefined;
@@ -166,7 +195,7 @@ async function followOnce({ subscribe, read, pause }: Follower, onRead: () => vo
 }
 
 async function follow(follower: Follower): Promise<void> {
-  const { forget, pause, mayContinue, logger } = follower;
+  const { startOver, pause, mayContinue, logger } = follower;
   let failures = 0;
   const outage = createOutageLog(logger, {
     failure: 'opt-outs: the connection that follows them is lost; refreshes query the database',
@@ -182,7 +211,7 @@ async function follow(follower: Follower): Promise<void> {
       if (!mayContinue()) return;
       // While there was no subscription, rows may have been restored without the triggers, which the last row alone would not
       // show.
-      forget();
+      startOver();
       failures++;
       outage.failed(error);
       await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
@@ -200,7 +229,11 @@ export function createOptOutMemory(
   database: Database,
   { logger, maxOptOuts = MAX_OPT_OUTS }: OptOutMemoryOptions = {},
 ): OptOutMemory {
-  const { set, read, forget, readAt } = createReader();
+  let lost = 0;
+  const { set, read, startOver, readAt } = createReader((missing, seenAt) => {
+    lost += missing;
+    logger?.error({ missing, seenAt: new Date(seenAt).toISOString() }, LOST);
+  });
   const pause = createPause();
   const isExclusive = database.kind === 'pglite';
   let isClosed = false;
@@ -217,7 +250,7 @@ export function createOptOutMemory(
   const run = async (): Promise<void> => {
     const subscribe = database.subscribe && (() => database.subscribe!(OPT_OUT_CHANNEL, pause.wake));
     const readAll = (source: Pick<Queries, 'query'>) => read(source, mayContinue);
-    if (subscribe) await follow({ subscribe, read: readAll, forget, pause, mayContinue, logger });
+    if (subscribe) await follow({ subscribe, read: readAll, startOver, pause, mayContinue, logger });
     else if (isExclusive) await readAll(database);
     if (!isFull()) return;
     set.clear();
@@ -233,6 +266,7 @@ export function createOptOutMemory(
       if (!isFull()) for (const user of users) set.add(fromB64(user));
     },
     size: set.size,
+    lost: () => lost,
     isCurrent,
     close: async () => {
       isClosed = true;
