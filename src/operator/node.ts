@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { expectedGot } from '../token/errors.ts';
 import { type Caller, withoutPort } from './http/caller-limits.ts';
-import { closeServer, refuseUpgrades, sentWithin, trackSockets } from './http/node-sockets.ts';
+import { closeServer, ignoreUpgrades, sentWithin, trackSockets } from './http/node-sockets.ts';
 import { createRequestBatches } from './http/request-batches.ts';
 import { integer } from './options/checks.ts';
 
@@ -129,7 +129,7 @@ export async function listen(
   server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);
   server.setTimeout(SOCKET_IDLE_MS);
   const sockets = trackSockets(server);
-  refuseUpgrades(server, sockets);
+  ignoreUpgrades(server, sockets);
   const bound = await start(server, port, host);
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,

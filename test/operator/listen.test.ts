@@ -33,6 +33,18 @@ const recordAddresses = () => {
   return { seen, operator };
 };
 
+const openConnection = async (port: number) => {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  const received = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
+  socket.on('error', () => {});
+  socket.on('data', (bytes) => {
+    text += bytes;
+  });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return { socket, received };
+};
+
 describe('listen', () => {
   test('leaves Request and Response of its host as they are', async () => {
     const own = { Request, Response };
@@ -146,58 +158,38 @@ describe('listen', () => {
   });
 
   test.each([
-    ['an announced body', 'POST', 'Content-Length: 46\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: operator.test\r\n\r\n'],
-    ['a streamed body', 'POST', 'Transfer-Encoding: chunked\r\n\r\n4\r\nAAAA\r\n0\r\n\r\n'],
-    ['no body', 'GET', '\r\n'],
-  ])('answers 400 to an upgrade with %s, and closes the connection', async (_, method, rest) => {
-    const service = createTestService();
-    const { port } = await start(service.operator, { port: 0 });
-    const head = `${method} /v2/token/refresh HTTP/1.1\r\nHost: operator.test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n`;
-    const answer = await new Promise<string>((resolve) => {
-      let received = '';
-      const socket = connect(port, '127.0.0.1', () => socket.write(head + rest));
-      socket.on('data', (bytes) => {
-        received += bytes;
-      });
-      socket.on('end', () => {
-        socket.end();
-        resolve(received);
-      });
-    });
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
-    expect(answer.toLowerCase()).toContain('connection: close');
-    const metrics = await (await service.operator.metrics.fetch(new Request('http://operator.test/metrics'))).text();
-    expect(metrics).not.toContain('tessera_http_requests_total{');
-  });
-
-  test('answers the requests before an upgrade on the same connection first', async () => {
-    let arrive = (): void => {};
-    const arrived = new Promise<void>((resolve) => {
-      arrive = resolve;
-    });
-    let answer = (): void => {};
+    [
+      'an announced body',
+      'POST',
+      'Content-Length: 46\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: operator.test\r\n\r\n',
+      46,
+    ],
+    ['a streamed body', 'POST', 'Transfer-Encoding: chunked\r\n\r\n4\r\nAAAA\r\n0\r\n\r\n', 4],
+    ['no body', 'GET', '\r\n', 0],
+  ])('ignores offers of other protocols in pipelined requests with %s', async (_, method, rest, length) => {
     const operator = {
-      fetch: () =>
-        new Promise<Response>((resolve) => {
-          answer = () => resolve(new Response('answered'));
-          arrive();
-        }),
+      fetch: async (request: Request) => new Response(`${request.url} ${(await request.text()).length};`),
     };
     const { port } = await start(operator, { port: 0 });
-    const head = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n';
-    const socket = connect(port, '127.0.0.1', () =>
-      socket.write(`${head}\r\n${head}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`),
-    );
-    let received = '';
-    socket.on('data', (bytes) => {
-      received += bytes;
-    });
-    const ended = new Promise((resolve) => socket.on('end', resolve));
-    await arrived;
-    answer();
-    await ended;
-    socket.destroy();
-    expect(received.match(/HTTP\/1\.1 \d+|answered/g)).toEqual(['HTTP/1.1 200', 'answered', 'HTTP/1.1 400']);
+    const requestTo = (path: string) =>
+      `${method} ${path} HTTP/1.1\r\nHost: operator.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n${rest}`;
+    const [first, second] = [requestTo('/1'), requestTo('/2')];
+    const { socket, received } = await openConnection(port);
+    onTestFinished(() => void socket.destroy());
+    // Also in the middle of the second body or head.
+    socket.write(first + second.slice(0, -2));
+    await until(() => socket.bytesRead > 0);
+    socket.write(second.slice(-2));
+    socket.write('GET /3 HTTP/1.1\r\nHost: operator.test\r\nConnection: close\r\n\r\n');
+    const answers = (await received).match(/HTTP\/1\.1 \d+|http:\S+ \d+;/g);
+    expect(answers).toEqual([
+      'HTTP/1.1 200',
+      `http://operator.test/1 ${length};`,
+      'HTTP/1.1 200',
+      `http://operator.test/2 ${length};`,
+      'HTTP/1.1 200',
+      'http://operator.test/3 0;',
+    ]);
   });
 
   test('closes a connection with more than 32 requests without an answer, and parses no more of them', async () => {
@@ -447,18 +439,6 @@ describe('closing', () => {
   });
 
   /** Open a connection; `received` resolves with everything that came before its end. */
-  const openConnection = async (port: number) => {
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    const received = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
-    socket.on('error', () => {});
-    socket.on('data', (bytes) => {
-      text += bytes;
-    });
-    await new Promise((resolve) => socket.once('connect', resolve));
-    return { socket, received };
-  };
-
   test('answers a request that has reached a kept-alive connection and is not yet read', async () => {
     const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
     const { socket, received } = await openConnection(listening.port);

@@ -14,14 +14,14 @@ export interface OpenSockets {
   whenIdle(socket: Socket, run: () => void): void;
   /** Close the sockets without a request in progress, and every other socket once its requests have ended. */
   closeIdle(): void;
-  /** Close all sockets. Node's `closeAllConnections` skips those that carried a request for an upgrade. */
+  /** Close all sockets. Node's `closeAllConnections` skips those whose `Upgrade` header has not been ignored yet. */
   closeAll(): void;
 }
 
 interface SocketState {
   /** The requests without an answer, newest last. */
   readonly requests: IncomingMessage[];
-  onIdle?: () => void;
+  onIdle?: (() => void) | undefined;
 }
 
 /** How many requests of one connection may be without an answer. Thousands of small ones fit into one packet. */
@@ -50,7 +50,10 @@ function passOn(server: Server, states: ReadonlyMap<Socket, SocketState>): void 
     if (requests.push(request) > MAX_UNANSWERED) return cutOff(socket);
     response.once('close', () => {
       requests.splice(requests.indexOf(request), 1);
-      if (requests.length === 0) state.onIdle?.();
+      if (requests.length > 0) return;
+      const { onIdle } = state;
+      state.onIdle = undefined;
+      onIdle?.();
     });
     // After the packet has been parsed, so that no request of a connection that is cut off costs an answer.
     process.nextTick(() => {
@@ -73,6 +76,7 @@ export function trackSockets(server: Server): OpenSockets {
     else run();
   };
   server.on('connection', (socket: Socket) => {
+    if (states.has(socket)) return;
     accepted++;
     states.set(socket, { requests: [] });
     socket.once('close', () => void states.delete(socket));
@@ -114,31 +118,38 @@ export async function sentWithin(response: ServerResponse, socket: Socket, ms: n
   return isSent;
 }
 
-const UPGRADE_ANSWER = [
-  'HTTP/1.1 400 Bad Request',
-  'Connection: close',
-  'Content-Type: text/plain',
-  'Content-Length: 37',
-  '',
-  'expected no Upgrade header, got one\r\n',
-].join('\r\n');
-const CLOSE_AFTER_MS = 1000;
+/** Headers that offer another protocol, in lower case. */
+const OFFERS = ['upgrade', 'http2-settings'];
+
+/** Write the head of a request again, without what offers another protocol. */
+function headWithoutOffers({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
+  let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name, value] = [rawHeaders[at]!, rawHeaders[at + 1]!];
+    const isKept = (option: string): boolean => !OFFERS.includes(option.trim().toLowerCase());
+    const kept = name.toLowerCase() === 'connection' ? value.split(',').filter(isKept).join(',') : value;
+    if (isKept(name) && (kept !== '' || value === '')) head += `${name}: ${kept}\r\n`;
+  }
+  return `${head}\r\n`;
+}
 
 /**
- * Answer 400 to requests with an `Upgrade` header.
+ * Ignore the `Upgrade` header, as HTTP permits: Java's client offers HTTP/2 with it.
  *
  * Without a listener, Node 20 passes the request to the operator without its body, drops the rest of the packet, and reads the body
- * in the next packet as a new request: request smuggling behind a proxy.
+ * in the next packet as a new request: request smuggling behind a proxy. Therefore, the server reads the request again, without
+ * the header, as if the connection were new.
  */
-export function refuseUpgrades(server: Server, { whenIdle }: OpenSockets): void {
-  server.on('upgrade', ({ socket }: IncomingMessage) => {
-    socket.on('error', () => {});
-    // Read the rest of the body, because a connection that is closed with unread data is reset, and the answer may be lost.
-    socket.resume();
-    // Send this after the answers to earlier requests, because a client assigns answers to its requests in order.
+export function ignoreUpgrades(server: Server, { whenIdle }: OpenSockets): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
+    const ignore = (): void => {};
+    socket.on('error', ignore);
+    // After the answers to earlier requests, because a client assigns answers to its requests in order.
     whenIdle(socket, () => {
-      socket.end(UPGRADE_ANSWER);
-      setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
+      socket.off('error', ignore);
+      if (socket.destroyed) return;
+      socket.unshift(Buffer.concat([Buffer.from(headWithoutOffers(request), 'latin1'), rest]));
+      server.emit('connection', socket);
     });
   });
 }
