@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
+import { until } from '../support/clock.ts';
 import { createTestService, DAY, NOON } from './fixtures.ts';
 
 const PATH = '/v2/optout/status';
@@ -149,6 +150,32 @@ test('a store that gives no answer for a user does not count as no opt-out at a 
   const set = await service.generate(user);
   answers = false;
   expect(await service.refresh(set)).toMatchObject({ http: 500, json: { status: 'unknown' } });
+});
+
+test('opt-outs that wait for another are written together, each user once, and of more than 500 the others get 503', async () => {
+  const { optOuts, ...state } = memoryState();
+  const written: number[] = [];
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const put: typeof optOuts.put = async (given) => {
+    written.push(given.length);
+    await released;
+    await optOuts.put(given);
+  };
+  const service = createTestService({ state: { ...state, optOuts: { ...optOuts, put } } });
+  const logOut = (at: number) =>
+    service.call(LOGOUT, { email: `leaver-${at}@example.com` }, { headers: { 'content-length': '1000' } });
+  const first = logOut(0);
+  await until(() => written.length === 1);
+  const others = Array.from({ length: 501 }, (_, at) => logOut(at % 250));
+  const refused = await Promise.race(others);
+  expect([refused.http, refused.headers.get('retry-after')]).toEqual([503, '5']);
+  release();
+  const answers = await Promise.all([first, ...others]);
+  expect(answers.filter(({ http }) => http === 200)).toHaveLength(501);
+  expect(written).toEqual([1, 250]);
 });
 
 test('a raw ID from before a restart is found if the state outlives the process', async () => {

@@ -9,6 +9,7 @@
  */
 
 import { fromB64 } from '../../token/bytes.ts';
+import { TokenError } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
 import { settledWithin } from '../ports/settled-within.ts';
 import type { ExtendedOptOut, OptOutStore } from '../ports/state.ts';
@@ -37,31 +38,52 @@ const EXTEND_BATCH_SIZE = 500;
 /** How long a look-up waits for earlier ones, ms, so that one hanging connection does not block all of them. */
 const GATHER_MS = 50;
 
-/**
- * Returns a function that looks up one user. Users who ask while a query is running are served by the next one: if the memory of
- * the opt-outs is not current, every refresh asks.
- */
-function gather(ask: (users: readonly string[]) => Promise<readonly boolean[]>) {
-  let batch: { readonly users: string[]; readonly answer: Promise<readonly boolean[]> } | undefined;
+/** How many opt-outs wait for those that are being written. */
+const MAX_WAITING = 500;
+
+interface GatherOptions {
+  /** How long a call waits for the one before, ms. Default: until it has ended. */
+  readonly waitMs?: number;
+  /** How many items wait. Default: any number. */
+  readonly max?: number;
+}
+
+/** Returns a function that asks for one item. Items that arrive while a call is running are served together by the next one. */
+function gather<Item, Answer>(
+  ask: (items: readonly Item[]) => Promise<readonly Answer[]>,
+  { waitMs, max = Number.POSITIVE_INFINITY }: GatherOptions,
+) {
+  let batch: { readonly items: Item[]; readonly answer: Promise<readonly Answer[]> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
-  const send = async (users: readonly string[]): Promise<readonly boolean[]> => {
+  const send = async (items: readonly Item[]): Promise<readonly Answer[]> => {
     await last;
     batch = undefined;
-    const answer = ask(users);
-    last = settledWithin(answer, GATHER_MS);
+    const answer = ask(items);
+    last = waitMs === undefined ? answer.catch(() => {}) : settledWithin(answer, waitMs);
     return answer;
   };
-  return async (user: string): Promise<boolean> => {
+  return async (item: Item): Promise<Answer> => {
     if (!batch) {
-      const users: string[] = [];
-      batch = { users, answer: send(users) };
+      const items: Item[] = [];
+      batch = { items, answer: send(items) };
     }
-    const { users, answer } = batch;
-    const index = users.push(user) - 1;
-    const found = (await answer)[index];
-    if (found === undefined) throw new RangeError(`opt-outs: expected an answer for each of ${users.length} users`);
-    return found;
+    const { items, answer } = batch;
+    if (items.length >= max)
+      throw new TokenError('storage_failed', `opt-outs: expected at most ${max} that wait for the database, got more`);
+    const index = items.push(item) - 1;
+    const answers = await answer;
+    if (index >= answers.length)
+      throw new RangeError(`opt-outs: expected an answer for each of ${items.length} items, got ${answers.length}`);
+    return answers[index]!;
   };
+}
+
+/** Of several opt-outs of one user, the last, which has the most raw IDs, with the time of the first. */
+function oncePerUser(optOuts: readonly ExtendedOptOut[]): readonly ExtendedOptOut[] {
+  const users = new Map<string, ExtendedOptOut>();
+  for (const optOut of optOuts)
+    users.set(optOut.user, { ...optOut, since: users.get(optOut.user)?.since ?? optOut.since });
+  return [...users.values()];
 }
 
 /** The parts that opt-outs are created from. `rotationPeriod` in s, `startedAt` in epoch ms. */
@@ -143,7 +165,18 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
   // Fix the operator's first day when it starts, not at the first opt-out. If the store fails now, `record` tries again.
   store.epochAt(startedAt).catch(() => {});
 
-  const isOptedOut = gather(async (users) => (await store.since(users)).map((since) => since !== undefined));
+  const isOptedOut = gather(
+    async (users: readonly string[]) => (await store.since(users)).map((since) => since !== undefined),
+    { waitMs: GATHER_MS },
+  );
+  // One call at a time, because each holds a connection until its commit, which may wait for a replica, and locks out the others.
+  const put = gather(
+    async (optOuts: readonly ExtendedOptOut[]) => {
+      await store.put(oncePerUser(optOuts));
+      return optOuts;
+    },
+    { max: MAX_WAITING },
+  );
 
   return {
     areOptedOut: async (users) => {
@@ -163,7 +196,7 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
       // Start one rotation before the first day, because mapping answers of that day contained its ID as the previous one.
       const firstDay = Math.min(await store.epochAt(startedAt), now);
       const firstRotation = salts.rotation(bucketOf(user), firstDay).number - 1;
-      await store.put([recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now)]);
+      await put(recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now));
     },
     sinceByRawId: async (ids, now) => {
       await extendIfDue(now);
