@@ -221,6 +221,15 @@ describe('an interrupted run', () => {
     expect(await fixture.text(out)).toBe(await fixture.text(fixture.path('whole.csv')));
   });
 
+  test('continues a copy of the unfinished file that others may read in a private file', async () => {
+    const path = await fixture.file('copied.csv', 'email\na@example.com\n');
+    const out = fixture.path('copied.mapped.csv');
+    const header = 'email,advertising_id,previous_id,refresh_at,unmapped_reason\n';
+    await writeFile(`${out}.partial`, header, { mode: 0o644 });
+    expect((await map([path, '--out', out, '--resume'])).code).toBe(0);
+    expect((await stat(out)).mode & 0o777).toBe(0o600);
+  });
+
   test('leaves no file if no row was written', async () => {
     const path = await fixture.file('refused.csv', people(1));
     fixture.answer = () => new Response('', { status: 403 });

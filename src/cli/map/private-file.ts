@@ -59,6 +59,8 @@ async function openCopy(path: string, bytes: number): Promise<FileHandle> {
   try {
     await copyFile(path, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     handle = await open(copy, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
+    // Another program may have copied the file, with another mode.
+    await handle.chmod(0o600);
     await handle.truncate(bytes);
     await rename(copy, path);
     return handle;
