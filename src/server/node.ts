@@ -20,8 +20,10 @@ export function toNodeListener(
   handler: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const answer = async (request: Request): Promise<Response> => {
-    // The platform's Request refuses these.
+    // The platform's Request refuses these methods, and a target with a user in it.
     if (/^(CONNECT|TRACE|TRACK)$/.test(request.method)) return new Response(null, { status: 405 });
+    const { username, password } = new URL(request.url);
+    if (username || password) return new Response(null, { status: 400 });
     try {
       // The package's own Request is not one to the platform: `new Request(request)` throws.
       return await handler(new Request(request.url, request));

@@ -62,6 +62,17 @@ test('a handler that throws is answered with 500 and reported, and a request wit
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 200[\s\S]*http:\/\/localhost\/health$/);
 });
 
+test('a target with a user in it is answered with 400, and nothing is reported', async () => {
+  const report = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => report.mockRestore());
+  const { port } = await serve(toNodeListener(() => new Response()));
+  const socket = connect(port, '127.0.0.1', () =>
+    socket.write('GET http://user:pass@host.example/token HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'),
+  );
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400/);
+  expect(report).not.toHaveBeenCalled();
+});
+
 test('no global of the process is changed', () => {
   const before = Object.getOwnPropertyDescriptors(globalThis);
   toNodeListener(() => new Response());
