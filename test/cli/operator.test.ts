@@ -74,7 +74,8 @@ describe('tessera operator', () => {
     const drained = new Promise<void>((resolve) => {
       void tessera(['operator', '--port', '0', '--drain-seconds', '5'], {
         whileReady: async (url) => {
-          const health = async () => (await fetch(`${url}/ops/healthcheck`)).status;
+          // Two slashes, as from a base URL that ends with one.
+          const health = async () => (await fetch(`${url}//ops/healthcheck`)).status;
           statuses.push(await health());
           // After this function has returned, which is the signal.
           setImmediate(async () => {

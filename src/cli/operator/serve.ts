@@ -8,7 +8,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
-import { HEALTH_PATH } from '../../operator/http/router.ts';
+import { HEALTH_PATH, pathOf } from '../../operator/http/router.ts';
 import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
 import { type Listening, type ListenOptions, listen } from '../../operator/node.ts';
 import { isLoopback } from '../../token/checks.ts';
@@ -46,7 +46,7 @@ const unavailable: Handler = { fetch: async () => new Response(null, { status: 5
 function createDrainHandler(operator: Operator) {
   let isDraining = false;
   const fetch: Handler['fetch'] = async (request, caller) =>
-    isDraining && new URL(request.url).pathname === HEALTH_PATH
+    isDraining && pathOf(request) === HEALTH_PATH
       ? new Response('the operator is stopping', { status: 503, headers: { 'cache-control': 'no-store' } })
       : operator.fetch(request, caller);
   const drain = (): void => {

@@ -53,7 +53,7 @@ const TRACE_HEADER = 'x-amzn-trace-id';
  * Return the path of a request without its query. `Request.url` is always absolute and normalised. Clients whose base
  * URL ends with a slash send two slashes before the path.
  */
-function pathOf({ url }: Request): string {
+export function pathOf({ url }: Pick<Request, 'url'>): string {
   let start = url.indexOf('/', url.indexOf('//') + 2);
   while (url[start + 1] === '/') start++;
   const end = url.slice(start).search(/[?#]/);
