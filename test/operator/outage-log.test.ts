@@ -12,7 +12,8 @@ let outage: OutageLog;
 beforeEach(() => {
   lines = [];
   const log = ({ reason = 'no reason' }: { reason?: string }, message: string) => lines.push(`${message}: ${reason}`);
-  outage = createOutageLog({ info: log, warn: log, error: log }, { failure: 'lost', recovery: 'back' });
+  // As with the log level `warn`.
+  outage = createOutageLog({ info: () => {}, warn: log, error: log }, { failure: 'lost', recovery: 'back' });
 });
 
 test('each cause is logged once, in whatever order the causes alternate', () => {

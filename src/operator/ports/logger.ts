@@ -28,7 +28,7 @@ export function failureFields(error: unknown): { readonly error: string; readonl
 export interface OutageLog {
   /** Log the cause of a failure, unless it was already logged for this outage. */
   failed(error: unknown): void;
-  /** Log the end of the outage, if there was one. */
+  /** Log the end of the outage, if there was one, at the level of its beginning. */
   recovered(): void;
 }
 
@@ -57,7 +57,7 @@ export function createOutageLog(logger: Logger | undefined, { failure, recovery 
       logger?.warn(fields, failure);
     },
     recovered: () => {
-      if (causes.size > 0) logger?.info({}, recovery);
+      if (causes.size > 0) logger?.warn({}, recovery);
       causes.clear();
     },
   };
