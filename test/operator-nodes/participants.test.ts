@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
+import { migrate, type Queries } from '../../src/database/index.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { createParticipants } from '../../src/operator/identity/participants.ts';
 import {
   type Credentials,
   createOperator,
@@ -7,6 +10,8 @@ import {
   type OperatorOptions,
   openAdministration,
 } from '../../src/operator/index.ts';
+import { participantRows } from '../../src/operator/state/participant-rows.ts';
+import { TABLES } from '../../src/operator/state/tables.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshLocation } from '../database/locations.ts';
 import { createCalls, ROOT } from '../operator/fixtures.ts';
@@ -284,4 +289,43 @@ test('the administration changes no tables of an older version', async () => {
     /expected version \d+, got 3; start an operator/,
   );
   expect(await versions()).toEqual([{ version: 3 }]);
+});
+
+test('participants of the options take as many statements for 300 as for one', async () => {
+  const database = await openDatabase(await freshLocation('postgres'));
+  open.push(database);
+  await migrate(database, TABLES);
+  const secrets = createSecrets(new Uint8Array(32).fill(1), 'integration', 'UID2');
+  let statements = 0;
+  const counted = ({ query }: Pick<Queries, 'query'>): Queries['query'] => {
+    return (sql, params) => {
+      statements++;
+      return query(sql, params);
+    };
+  };
+  const store = participantRows(
+    {
+      ...database,
+      query: counted(database),
+      transaction: (work, options) =>
+        database.transaction((queries) => work({ ...queries, query: counted(queries) }), options),
+    },
+    secrets,
+  );
+  /** The statements that store these participants with this secret. */
+  const statementsFor = async (count: number, site: number, secret: string) => {
+    const configured = Array.from({ length: count }, (_, at) => ({
+      apiKey: `key-${site}-${at}`,
+      clientSecret: secret,
+      siteId: site,
+      roles: ['GENERATOR'] as const,
+    }));
+    const participants = createParticipants({ store, configured, secrets, now: Date.now });
+    statements = 0;
+    const statuses = new Set((await participants.storeConfigured()).map(({ status }) => status));
+    return [statements, ...statuses];
+  };
+  const one = [await statementsFor(1, 7, secretOf(1)), await statementsFor(1, 7, secretOf(2))];
+  expect([await statementsFor(300, 8, secretOf(1)), await statementsFor(300, 8, secretOf(2))]).toEqual(one);
+  expect(one.map(([, status]) => status)).toEqual(['added', 'kept']);
 });

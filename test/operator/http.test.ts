@@ -313,7 +313,13 @@ test.each([
   };
   const { operator, participant } = createTestService({
     state: {
-      participants: { byKeyHash: fail, siteIds: fail, list: fail, revoke: fail, put: async () => [] },
+      participants: {
+        byKeyHashes: async () => (await fail()) ?? [],
+        siteIds: fail,
+        list: fail,
+        revoke: fail,
+        put: async () => [],
+      },
       optOuts: { epochAt: fail, since: fail, sinceByRawId: fail, put: fail, due: fail },
       check: fail,
       close: async () => {},
@@ -345,7 +351,13 @@ test('an unexpected failure is answered 500 and logged with its route, without t
   const operator = createOperator({
     logger: { info: () => {}, warn: () => {}, error: log },
     state: {
-      participants: { byKeyHash: fail, siteIds: never, put: async () => [], list: never, revoke: fail },
+      participants: {
+        byKeyHashes: async () => (await fail()) ?? [],
+        siteIds: never,
+        put: async () => [],
+        list: never,
+        revoke: fail,
+      },
       optOuts: { epochAt: never, since: never, sinceByRawId: never, put: fail, due: never },
       close: fail,
     },

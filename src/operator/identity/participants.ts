@@ -115,7 +115,7 @@ function createLookUp(store: ParticipantStore) {
   };
 
   const read = async (keyHash: string): Promise<Participant | undefined> => {
-    const found = await store.byKeyHash(keyHash);
+    const [found] = await store.byKeyHashes([keyHash]);
     if (!found) return undefined;
     const { siteId, roles, clientSecret, optOutSince } = found;
     const secret = await (keys.get(clientSecret) ??
@@ -172,21 +172,24 @@ export function createParticipants({ store, configured, secrets, now }: Particip
         keyHash: hashApiKey(secrets, credentials.apiKey),
         optionsHash: hashOptions(secrets, credentials),
       }));
-      const before = await Promise.all(given.map(({ keyHash }) => store.byKeyHash(keyHash)));
+      const readStored = async () => {
+        const all = await store.byKeyHashes(given.map(({ keyHash }) => keyHash));
+        return new Map(all.map((each) => [each.keyHash, each]));
+      };
+      const before = await readStored();
       const added = new Set(await store.put(given, now()));
-      return Promise.all(
-        given.map(async (options, index): Promise<StoredStatus> => {
-          const { keyHash } = options;
-          const stored = await store.byKeyHash(keyHash);
-          const former = before[index];
-          const isSame = stored && isSameParticipant(stored, options);
-          return {
-            keyHash,
-            isUpdated: !!stored && !!former && !isSameParticipant(stored, former),
-            status: !stored ? 'revoked' : !isSame ? 'changed' : added.has(keyHash) ? 'added' : 'kept',
-          };
-        }),
-      );
+      const after = await readStored();
+      return given.map((options): StoredStatus => {
+        const { keyHash } = options;
+        const stored = after.get(keyHash);
+        const former = before.get(keyHash);
+        const isSame = stored && isSameParticipant(stored, options);
+        return {
+          keyHash,
+          isUpdated: !!stored && !!former && !isSameParticipant(stored, former),
+          status: !stored ? 'revoked' : !isSame ? 'changed' : added.has(keyHash) ? 'added' : 'kept',
+        };
+      });
     },
   };
 }

@@ -37,8 +37,8 @@ export interface ListedParticipant {
 export interface ParticipantStore {
   /** Whether a look-up needs no query, so that unknown API keys cost next to nothing. Default: false. */
   readonly isInMemory?: boolean;
-  /** Return a participant; undefined if there is none, or if it has been revoked. */
-  byKeyHash(keyHash: string): Promise<StoredParticipant | undefined>;
+  /** Return those of these participants that are stored and have not been revoked, in any order. */
+  byKeyHashes(keyHashes: readonly string[]): Promise<readonly StoredParticipant[]>;
   /** Return the site IDs of all participants, revoked ones included, in any order. */
   siteIds(): Promise<readonly number[]>;
   /**

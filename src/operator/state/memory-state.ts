@@ -15,10 +15,8 @@ function memoryParticipants(): ParticipantStore {
   const rows = new Map<string, StoredParticipant & ListedParticipant>();
   return {
     isInMemory: true,
-    byKeyHash: async (keyHash) => {
-      const found = rows.get(keyHash);
-      return found?.revokedAt === null ? found : undefined;
-    },
+    byKeyHashes: async (keyHashes) =>
+      keyHashes.flatMap((keyHash) => rows.get(keyHash) ?? []).filter(({ revokedAt }) => revokedAt === null),
     siteIds: async () => [...rows.values()].map(({ siteId }) => siteId),
     put: async (participants, now) => {
       const added: string[] = [];

@@ -19,21 +19,28 @@ function formerSecrets(replaced: string, given: string): string {
   return `array_remove(array_append(tessera_participants.former_secrets, ${replaced}::text), ${given}::text)`;
 }
 
+/** Participants to put, as one array for each column. A secret is in base64, roles are separated by commas. */
+const GIVEN = `unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+    AS given (key_hash, sealed, site_id, roles, options_hash, keep, secret_hash, stored_hash)`;
+const GIVEN_ROLES = "string_to_array(given.roles, ',')";
+
+const ADD = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at, opt_out_since)
+  SELECT key_hash, decode(sealed, 'base64'), site_id, ${GIVEN_ROLES}, options_hash, $9::bigint, $9::bigint FROM ${GIVEN}
+  ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash AS "keyHash"`;
+
 /**
- * Changes a stored participant, unless it has been revoked, was put with the same options before, must be kept ($7), or had this
- * client secret ($8) before the stored one ($9): such options are older than the database. A new row has no xmax.
+ * Changes stored participants, except those that have been revoked, were put with the same options before, must be kept, or had this
+ * client secret before the stored one: such options are older than the database.
  */
-const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at, opt_out_since)
-  VALUES ($1, $2, $3, $4, $5, $6, $6)
-  ON CONFLICT (key_hash) DO UPDATE SET
-    sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles,
-    options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash),
-    former_secrets = ${formerSecrets('$9', '$8')},
-    ${optOutSince('$6')}
-  WHERE tessera_participants.revoked_at IS NULL AND NOT $7::boolean
-    AND NOT $8::text = ANY(tessera_participants.former_secrets)
-    AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
-  RETURNING xmax = 0 AS "isNew"`;
+const CHANGE = `UPDATE tessera_participants SET
+    sealed_secret = decode(given.sealed, 'base64'), site_id = given.site_id, roles = ${GIVEN_ROLES},
+    options_hash = coalesce(given.options_hash, tessera_participants.options_hash),
+    former_secrets = ${formerSecrets('given.stored_hash', 'given.secret_hash')},
+    ${optOutSince('$9')}
+  FROM ${GIVEN}
+  WHERE tessera_participants.key_hash = given.key_hash AND revoked_at IS NULL AND given.keep = ''
+    AND NOT given.secret_hash = ANY(tessera_participants.former_secrets)
+    AND (given.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM given.options_hash)`;
 
 /** The additional methods for administration. Each call is one transaction, so that of two simultaneous calls neither is lost. */
 export interface ParticipantRows extends ParticipantStore {
@@ -52,17 +59,23 @@ export interface ParticipantRows extends ParticipantStore {
   ): Promise<StoredParticipant | undefined>;
 }
 
-const FIND = `SELECT sealed_secret AS sealed, site_id AS "siteId", roles, opt_out_since AS "optOutSince" FROM tessera_participants
-  WHERE key_hash = $1 AND revoked_at IS NULL`;
+/** In an order that is the same for all, so that those who lock the rows cannot deadlock. */
+const FIND = `SELECT key_hash AS "keyHash", sealed_secret AS sealed, site_id AS "siteId", roles, opt_out_since AS "optOutSince"
+  FROM tessera_participants WHERE key_hash = ANY($1::text[]) AND revoked_at IS NULL ORDER BY key_hash`;
 
 interface ParticipantRow {
+  readonly keyHash: string;
   readonly sealed: Uint8Array<ArrayBuffer>;
   readonly siteId: number;
   readonly roles: Role[];
   readonly optOutSince: number | null;
 }
 
-type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) => Promise<StoredParticipant | undefined>;
+type Find = (
+  queries: Pick<Queries, 'query'>,
+  keyHashes: readonly string[],
+  lock?: string,
+) => Promise<readonly StoredParticipant[]>;
 type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
 type HashSecret = (participant: StoredParticipant) => string;
 
@@ -87,7 +100,7 @@ function changesOf(
     update: (keyHash, now, change) =>
       durableTransaction(database, async (queries) => {
         // A second update waits for the first one and starts from its result.
-        const stored = await find(queries, keyHash, ' FOR UPDATE');
+        const [stored] = await find(queries, [keyHash], ' FOR UPDATE');
         if (!stored) return undefined;
         const changed = change(stored);
         await queries.query(
@@ -143,22 +156,34 @@ function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSec
     // A start that changes nothing also succeeds on a database that is read-only after a failover.
     if (differing.length === 0) return [];
     const rows = await Promise.all(
+      // Every node writes in the same order, so that nodes that start at once cannot deadlock.
       differing
-        // Every node writes in the same order, so that nodes that start at once cannot deadlock.
         .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
-        .map(async (given) => {
-          const { keyHash, siteId, roles, optionsHash = null, keepStored = false } = given;
-          const sealed = await seal(keyHash, given.clientSecret);
-          return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored, hashSecret(given)] as const;
-        }),
+        .map(async (given) => ({ given, sealed: toB64(await seal(given.keyHash, given.clientSecret)) })),
     );
     return durableTransaction(database, async (queries) => {
-      const added: string[] = [];
-      for (const row of rows) {
-        const stored = await find(queries, row[0], ' FOR UPDATE');
-        const [changed] = await queries.query<{ isNew: boolean }>(PUT, [...row, stored ? hashSecret(stored) : row[7]]);
-        if (changed?.isNew) added.push(row[0]);
-      }
+      const write = (sql: string, written: typeof rows, stored: ReadonlyMap<string, string>) =>
+        queries.query<{ keyHash: string }>(sql, [
+          written.map(({ given }) => given.keyHash),
+          written.map(({ sealed }) => sealed),
+          written.map(({ given }) => given.siteId),
+          written.map(({ given }) => given.roles.join()),
+          written.map(({ given }) => given.optionsHash ?? null),
+          written.map(({ given }) => (given.keepStored ? 'keep' : '')),
+          written.map(({ given }) => hashSecret(given)),
+          written.map(({ given }) => stored.get(given.keyHash) ?? hashSecret(given)),
+          now,
+        ]);
+      const added = (await write(ADD, rows, new Map())).map(({ keyHash }) => keyHash);
+      const isAdded = new Set(added);
+      const others = rows.filter(({ given }) => !isAdded.has(given.keyHash));
+      if (others.length === 0) return added;
+      const stored = await find(
+        queries,
+        others.map(({ given }) => given.keyHash),
+        ' FOR UPDATE',
+      );
+      await write(CHANGE, others, new Map(stored.map((each) => [each.keyHash, hashSecret(each)])));
       return added;
     });
   };
@@ -170,15 +195,16 @@ export function participantRows(database: Database, secrets: Secrets): Participa
   const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
   const hashSecret: HashSecret = ({ keyHash, clientSecret }) =>
     toHex(secrets.derive(`former-client-secret/${keyHash}/${clientSecret}`));
-  const find: Find = async ({ query }, keyHash, lock = '') => {
-    const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
-    const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
-    if (!secret) return undefined;
-    const { sealed: _, ...stored } = row;
-    return { keyHash, clientSecret: toB64(secret), ...stored };
+  const open = async ({ keyHash, sealed, ...row }: ParticipantRow): Promise<StoredParticipant | undefined> => {
+    const secret = await aesGcm.open(sealingKey(keyHash), sealed);
+    return secret && { keyHash, clientSecret: toB64(secret), ...row };
+  };
+  const find: Find = async ({ query }, keyHashes, lock = '') => {
+    const rows = await query<ParticipantRow>(FIND + lock, [keyHashes]);
+    return (await Promise.all(rows.map(open))).filter((each) => each !== undefined);
   };
   return {
-    byKeyHash: (keyHash) => find(database, keyHash),
+    byKeyHashes: (keyHashes) => find(database, keyHashes),
     ...changesOf(database, find, seal, hashSecret),
     siteIds: async () => {
       const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
