@@ -6,7 +6,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -117,8 +117,9 @@ const expectTokens = async (post: (headers: Record<string, string>) => Promise<R
   expect((await post({})).status).toBe(204);
 };
 
-/** The SHA-256 of `reader@example.com`. */
-const LABEL = createHash('sha256').update('reader@example.com').digest('base64url');
+/** The label of `reader@example.com`: no hash that somebody without the secret could compute. */
+const labelIn = (encoding: 'base64url' | 'hex') =>
+  createHmac('sha256', operator.participants[0]!.clientSecret).update('reader@example.com').digest(encoding);
 
 /** The page names whom it was rendered for, by the label, and is in no cache. */
 const expectLabel = async (get: (headers: Record<string, string>) => Promise<Response>, label: string) => {
@@ -207,7 +208,7 @@ describe('nextjs', () => {
       vi.stubGlobal('nextCookies', cookies);
       return (await Layout({ children: null })).props.children.props.children.props.user;
     };
-    expect(await labelFor({ user: 'reader@example.com' })).toBe(LABEL);
+    expect(await labelFor({ user: 'reader@example.com' })).toBe(labelIn('base64url'));
     expect(await labelFor({})).toBe(null);
   });
 });
@@ -295,7 +296,7 @@ test('express answers with the tokens of the signed-in user', async () => {
   onTestFinished(() => server.close());
   const { port } = server.address() as AddressInfo;
   await expectTokens((headers) => fetch(`http://127.0.0.1:${port}/token`, { method: 'POST', headers }));
-  await expectLabel((headers) => fetch(`http://127.0.0.1:${port}/`, { headers }), LABEL);
+  await expectLabel((headers) => fetch(`http://127.0.0.1:${port}/`, { headers }), labelIn('base64url'));
 });
 
 test('express ends with an error if its port is in use', async () => {
@@ -321,7 +322,7 @@ test.each([
 test('hono answers with the tokens of the signed-in user', async () => {
   const { app } = await load('hono', 'app.ts');
   await expectTokens((headers) => app.request('/token', { method: 'POST', headers }));
-  await expectLabel((headers) => app.request('/', { headers }), Buffer.from(LABEL, 'base64url').toString('hex'));
+  await expectLabel((headers) => app.request('/', { headers }), labelIn('hex'));
 });
 
 /** Start the example's server, until the test ends; resolves with its address. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import express from 'express';
 import { createClient, tokenHandler } from 'tessera-id/server';
@@ -20,9 +20,12 @@ const emailOf = (cookie: string | null | undefined): string | undefined => {
   return user && decodeURIComponent(user);
 };
 
-/** The label of a user: use the account ID of your database; this example uses a hash of the address instead. Empty: nobody is signed in. */
+/**
+ * The label of a user: use the account ID of your database. This example uses an HMAC of the address instead, with a secret of the
+ * server, because a plain hash of an address is DII. Empty: nobody is signed in.
+ */
 const labelOf = (email: string | undefined): string =>
-  email ? createHash('sha256').update(email).digest('base64url') : '';
+  email ? createHmac('sha256', clientSecret).update(email).digest('base64url') : '';
 
 const tokens = tokenHandler({
   client: createClient({ baseUrl, apiKey, clientSecret }),

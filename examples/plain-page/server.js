@@ -1,6 +1,6 @@
 // The publisher's server with nothing but Node: a page, the script file, and the token handler.
 
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createClient, tokenHandler } from 'tessera-id/server';
@@ -34,11 +34,12 @@ const emailOf = (cookie) => {
 };
 
 /**
- * The label of a user: use the account ID of your database; this example uses a hash of the address instead. Empty: nobody is signed in.
+ * The label of a user: use the account ID of your database. This example uses an HMAC of the address instead, with a secret of the
+ * server, because a plain hash of an address is DII. Empty: nobody is signed in.
  *
  * @param {string | undefined} email
  */
-const labelOf = (email) => (email ? createHash('sha256').update(email).digest('base64url') : '');
+const labelOf = (email) => (email ? createHmac('sha256', clientSecret).update(email).digest('base64url') : '');
 
 const tokens = toNodeListener(
   tokenHandler({
