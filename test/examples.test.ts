@@ -7,7 +7,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -276,6 +276,7 @@ describe('duckdb', () => {
     expect(first[7]!.advertising_id).not.toBeNull();
     expect(second[7]!.unmapped_reason).toBe('optout');
     expect(await stored()).toEqual(second);
+    expect((await stat(`${folder}/mappings.parquet`)).mode & 0o777).toBe(0o600);
     // Files with DII are gone.
     expect((await readdir(folder)).sort()).toEqual(['mappings.parquet', 'people.parquet']);
 

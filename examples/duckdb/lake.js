@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -48,6 +48,7 @@ async function withLake(folder, work) {
     await work(run, file);
     await run(`COPY (SELECT id, advertising_id, previous_id, refresh_at, unmapped_reason FROM next ORDER BY id)
       TO '${file('next.parquet')}' (FORMAT parquet)`);
+    await chmod(file('next.parquet'), 0o600);
     await rename(file('next.parquet'), mappings);
   } finally {
     connection.closeSync();
