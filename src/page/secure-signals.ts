@@ -3,7 +3,8 @@
  *
  * Google calls a provider once and caches the result. Therefore, a provider is pushed once per page, its promise stays pending
  * until there is a token, and Google's cache is cleared when the user changes, never on a refresh. The user may also change on a
- * page without this adapter, so local storage remembers the user for whom the cache was filled, as a generation of the session.
+ * page without this adapter or without Google's tags, so local storage remembers the user for whom the cache was filled, as a
+ * generation of the session, or that a clearing is due.
  */
 
 import type { Session } from '../session/index.ts';
@@ -30,6 +31,10 @@ interface SharedProvider {
   /** Returns the token of the connected session; undefined while none is connected. */
   read?: (() => string | undefined) | undefined;
   isPushed?: boolean;
+  /** Google's cache may hold a former user's signal, and has not been cleared since. */
+  isDue?: boolean;
+  /** GPT's queue in which a clearing waits. */
+  queue?: object | undefined;
 }
 
 interface Provider {
@@ -47,7 +52,7 @@ interface Google {
 /** The members of Google's globals that are used here. Before GPT loads, queue and providers are plain arrays. */
 interface Page {
   googletag?: Google;
-  google?: { ima?: { secureSignals?: { clearAllCache(): void } } };
+  google?: { ima?: { secureSignals?: { clearAllCache?(): void } } };
   [SHARED]?: Record<string, SharedProvider>;
 }
 
@@ -89,12 +94,27 @@ function googletag(): Google {
   return google;
 }
 
-/** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
-function clearCaches() {
-  attempt(() => page.google?.ima?.secureSignals?.clearAllCache());
+/**
+ * Clear the cache that GPT and IMA share, now and once GPT has loaded. Google has no way to clear the signals of one provider.
+ *
+ * @param onCleared  called whenever a tag that is on the page has cleared it.
+ */
+function clearCache(provider: SharedProvider, onCleared: () => void) {
+  const clear = (tag: { clearAllCache?(): void } | undefined) => {
+    if (!tag?.clearAllCache) return;
+    tag.clearAllCache();
+    onCleared();
+  };
+  attempt(() => clear(page.google?.ima?.secureSignals));
   attempt(() => {
     const google = googletag();
-    google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
+    const queue = google.cmd!;
+    if (provider.queue === queue) return;
+    provider.queue = queue;
+    queue.push(() => {
+      provider.queue = undefined;
+      clear(google.secureSignalProviders);
+    });
   });
 }
 
@@ -111,6 +131,9 @@ function pushOnce(provider: SharedProvider, id: string, idName: keyof Provider) 
     if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
   });
 }
+
+/** What local storage holds in place of a generation while a clearing is due. */
+const DUE = 'due';
 
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
@@ -146,19 +169,38 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   /** The generation at the last check: with another one, the user may be another. Undefined before the first check. */
   let seen: string | undefined;
 
+  /** `isEmpty`: the cache holds no signal of this user. */
+  const save = (isEmpty: boolean) =>
+    attempt(() => {
+      const text = provider.isDue ? DUE : read() && seen;
+      if (text) localStorage.setItem(key, text);
+      else if (isEmpty) localStorage.removeItem(key);
+    });
+  const clearIfDue = () => {
+    if (provider.isDue)
+      clearCache(provider, () => {
+        provider.isDue = false;
+        save(true);
+      });
+  };
   const check = () => {
     const { generation, persistence, phase, waitingFor } = session.state;
+    const stored = attempt(() => localStorage.getItem(key));
+    const former = seen ?? stored;
+    // Another page may have cleared the cache meanwhile.
+    if (stored !== undefined) provider.isDue = stored === DUE;
     // Before consent, and while a page is loaded, left or restored, nobody knows who is signed in. A withdrawal is a logout.
-    if (waitingFor === 'storage' || (waitingFor === 'consent' && !seen)) return;
-    const former = seen ?? attempt(() => localStorage.getItem(key));
-    // A session in memory starts at 0 on every page, so its number means nothing on another page.
-    seen = persistence === 'memory' ? `${generation} ${provider.pageId}` : `${generation}`;
-    if (former && former !== seen) clearCaches();
+    const isKnown = waitingFor !== 'storage' && (waitingFor !== 'consent' || seen);
+    if (isKnown) {
+      // A session in memory starts at 0 on every page, so its number means nothing on another page.
+      seen = persistence === 'memory' ? `${generation} ${provider.pageId}` : `${generation}`;
+      if (former && former !== seen) provider.isDue = true;
+      save(phase === 'empty' || phase === 'optedOut');
+    }
+    // That erases, so it needs no consent.
+    clearIfDue();
+    if (!isKnown) return;
     const token = read();
-    attempt(() => {
-      if (token) localStorage.setItem(key, seen!);
-      else if (phase === 'empty' || phase === 'optedOut') localStorage.removeItem(key);
-    });
     if (token) for (const resolve of provider.waiting.splice(0)) resolve(token);
     // Google calls a provider at once, and may use its cache, which is cleared by now.
     if (register) pushOnce(provider, id, networkCode ? 'networkCode' : 'id');
@@ -167,8 +209,11 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   (page as Record<string, unknown>)[hosted] = provider.collect;
   check();
   const stop = session.subscribe(check);
+  // IMA has no queue. This runs after any script of the page has loaded, before the page's own listener for that.
+  attempt(() => document.addEventListener('load', clearIfDue, true));
   return () => {
     stop();
+    attempt(() => document.removeEventListener('load', clearIfDue, true));
     if (provider.read === read) provider.read = undefined;
   };
 }

@@ -315,6 +315,112 @@ describe('Google’s cache, after a page without the adapter', () => {
   );
 });
 
+describe.each(['gpt', 'ima'] as const)('Google’s cache, with %s', (kind) => {
+  type Page = ReturnType<typeof open> & { onChange(granted: boolean): void; disconnect(): void };
+  const openPage = (given: Partial<SessionOptions>): Page => {
+    let onChange = (_: boolean) => {};
+    const consent = (tell: typeof onChange) => {
+      onChange = tell;
+      return true;
+    };
+    const page = open({ name: 'signals', consent, ...given });
+    const disconnect = connectSecureSignals(page.session);
+    return { ...page, disconnect, onChange: (granted) => onChange(granted) };
+  };
+  const leave = (page: Page) => {
+    window.dispatchEvent(new Event('pagehide'));
+    page.session.close();
+    page.disconnect();
+    leavePage();
+  };
+
+  describe.each<readonly [moment: string, act: (page: Page) => unknown]>([
+    ['a sign-in of another user', async ({ session }) => session.setTokens(await userOf('other'))],
+    ['a logout', ({ session }) => session.clear()],
+    ['a logout that navigates at once', ({ session }) => void session.clear()],
+    [
+      'an opt-out that the service reports',
+      async ({ session }) => {
+        await fixture.client.optOut({ email: 'user@example.com' });
+        await session.refresh().catch(() => {});
+      },
+    ],
+    ['withdrawn consent', ({ onChange }) => onChange(false)],
+  ])('holds nothing of the former user after %s', (moment, act) => {
+    test.each<readonly [when: string, here: 'before' | 'after' | 'never', next: 'before' | 'after']>([
+      ['has loaded before it', 'before', 'before'],
+      ['loads after it', 'after', 'before'],
+      ['is not on that page, and has loaded on the next one before the adapter', 'never', 'before'],
+      ['is not on that page, and loads on the next one after the adapter', 'never', 'after'],
+    ])('if the tag %s', async (_, here, next) => {
+      const first = createGpt(undefined, kind);
+      first.load();
+      const page = openPage({ tokens: await userOf('user') });
+      await page.session.ready;
+      await fixture.settle();
+      const { store } = page;
+      const { advertisingToken } = page.session;
+      expect(first.cache.get(UID2)).toBe(advertisingToken);
+      leave(page);
+
+      const second = createGpt(first.cache, kind);
+      if (here === 'before') second.load();
+      const account = openPage({ store });
+      await account.session.ready;
+      await fixture.settle();
+      await act(account);
+      if (!moment.includes('at once')) await fixture.settle();
+      if (here === 'after') second.load();
+      if (here !== 'never') {
+        await fixture.settle();
+        expect(first.cache.get(UID2)).toBe(account.session.advertisingToken);
+        expect(first.cache.get(UID2)).not.toBe(advertisingToken);
+      }
+      await fixture.settle();
+      leave(account);
+
+      const third = createGpt(first.cache, kind);
+      if (next === 'before') third.load();
+      // A user who has withdrawn consent refuses it on the next page too.
+      const consent = moment === 'withdrawn consent' ? () => false : () => true;
+      const last = openPage({ store, consent });
+      await last.session.ready;
+      await fixture.settle();
+      if (next === 'after') third.load();
+      await fixture.settle();
+      expect(first.cache.get(UID2)).toBe(last.session.advertisingToken);
+      expect(first.cache.get(UID2)).not.toBe(advertisingToken);
+      expect(second.cleared() + third.cleared()).toBe(1);
+    });
+  });
+
+  test('is cleared once for changes of several pages without the tag, and kept afterwards', async () => {
+    const first = createGpt(undefined, kind);
+    first.load();
+    const page = openPage({ tokens: await userOf('user') });
+    await page.session.ready;
+    await fixture.settle();
+    leave(page);
+    for (const name of ['second', 'third']) {
+      const account = openPage({ store: page.store });
+      await account.session.ready;
+      await account.session.clear();
+      await account.session.setTokens(await userOf(name));
+      await fixture.settle();
+      leave(account);
+    }
+    for (const cleared of [1, 0]) {
+      const tag = createGpt(first.cache, kind);
+      const next = openPage({ store: page.store });
+      await next.session.ready;
+      tag.load();
+      await fixture.settle();
+      expect([tag.cleared(), first.cache.get(UID2)]).toEqual([cleared, next.session.advertisingToken]);
+      leave(next);
+    }
+  });
+});
+
 describe('Google’s cache, with a session in memory', () => {
   const visit = async (cache: ReturnType<typeof createGpt>['cache'], name: string, connectsLate: boolean) => {
     leavePage();
@@ -494,7 +600,7 @@ describe('local storage', () => {
     expect(stored()).toEqual([]);
   });
 
-  test('is neither read nor written before consent, and holds nothing after a withdrawal', async () => {
+  test('is not written before consent, only read for a clearing that is due, and holds nothing after a withdrawal', async () => {
     let onChange = (_: boolean) => {};
     const consent = (tell: typeof onChange) => {
       onChange = tell;
@@ -511,7 +617,7 @@ describe('local storage', () => {
     await session.clear();
     onChange(false);
     await fixture.settle();
-    expect([used, gpt.pushes]).toEqual([[], []]);
+    expect([new Set(used), gpt.pushes]).toEqual([new Set(['getItem']), []]);
     onChange(true);
     await session.setTokens(await userOf('user'));
     await fixture.settle();

@@ -1,6 +1,7 @@
 /**
  * A fake of the secure-signals part of Google Publisher Tag, according to its documentation: `secureSignalProviders` is an array
- * until the tag loads, then an object with `push` and `clearAllCache`. A provider is called if no signal of it is cached.
+ * until the tag loads, then an object with `push` and `clearAllCache`. A provider is called if no signal of it is cached. IMA has
+ * the same cache and the same array, no queue, and its own `clearAllCache`.
  */
 
 interface Provider {
@@ -11,10 +12,10 @@ interface Provider {
 
 type Google = { cmd?: (() => void)[]; secureSignalProviders?: Provider[] };
 
-const globals = window as never as { googletag?: Google | undefined };
+const globals = window as never as { googletag?: Google | undefined; google?: unknown };
 
 /** Create a tag that a test loads later. `cache` outlives a page, as local storage does. */
-export const createGpt = (cache = new Map<string, unknown>()) => {
+export const createGpt = (cache = new Map<string, unknown>(), kind: 'gpt' | 'ima' = 'gpt') => {
   const pushes: string[] = [];
   /** Invalid results of collectors: empty or not a string, or a rejection. */
   const broken: unknown[] = [];
@@ -46,19 +47,25 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
       const google = (globals.googletag ??= {});
       const before = google.secureSignalProviders ?? [];
       const queued = google.cmd ?? [];
-      Object.assign(google, {
-        secureSignalProviders: {
-          push: add,
-          clearAllCache: () => {
-            calls.push('clear');
-            cache.clear();
-            providers.forEach(collect);
-          },
-        },
-        cmd: { push: (call: () => void) => call() },
-      });
+      const clearAllCache = () => {
+        calls.push('clear');
+        cache.clear();
+        providers.forEach(collect);
+      };
+      if (kind === 'ima') {
+        google.secureSignalProviders = Object.assign([], { push: add });
+        globals.google = { ima: { secureSignals: { clearAllCache } } };
+      } else
+        Object.assign(google, {
+          secureSignalProviders: { push: add, clearAllCache },
+          cmd: { push: (call: () => void) => call() },
+        });
       before.forEach(add);
-      for (const call of queued) call();
+      if (kind === 'gpt') for (const call of queued) call();
+      const script = document.createElement('script');
+      document.head.append(script);
+      script.dispatchEvent(new Event('load'));
+      script.remove();
     },
   };
 };
@@ -66,6 +73,7 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
 /** Remove all globals of tag and adapter, as a navigation does. */
 export const leavePage = () => {
   delete globals.googletag;
+  delete globals.google;
   Reflect.deleteProperty(window, Symbol.for('tesseraSignals'));
   for (const name of ['getUid2AdvertisingToken', 'getEuidAdvertisingToken']) Reflect.deleteProperty(window, name);
 };
