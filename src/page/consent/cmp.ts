@@ -3,6 +3,7 @@
  * the window that holds the CMP's locator frame. This file does not know what the data of a CMP means.
  */
 
+import { expectedGot } from '../../token/errors.ts';
 import { checkAdapterOptions } from '../adapter-options.ts';
 import { type ConsentGate, createGate } from './gate.ts';
 
@@ -18,7 +19,7 @@ export interface CmpOptions {
    * storage on the device.
    */
   purposes?: readonly number[] | undefined;
-  /** Vendor of the Global Vendor List that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
+  /** Vendor of the Global Vendor List, from 1, that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
   vendorId?: number | undefined;
   /** After how long without a CMP the answer is no, in ms. A CMP may load later, and may take as long as it needs. Default 10,000. */
   waitMs?: number | undefined;
@@ -39,9 +40,55 @@ function nextLookMs(waitedMs: number): number {
   return waitedMs < 10_000 ? 100 : 1_000;
 }
 
+/** What the options ask for, with every default. */
+export interface CmpRules {
+  readonly name: CmpOptions['name'];
+  readonly purposes: readonly number[];
+  /** 0: none. */
+  readonly vendorId: number;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+function isPlain(value: unknown): value is object {
+  return {}.toString.call(value) === '[object Object]';
+}
+
+/** Copy own members, at any depth. A link may have set members of `Object.prototype`, which are neither options nor choices. */
+export function ownData<T>(data: T): T;
+export function ownData(data: unknown): unknown {
+  if (Array.isArray(data)) return data.map(ownData);
+  if (!isPlain(data)) return data;
+  return {
+    __proto__: null,
+    ...Object.fromEntries(Object.entries(data).map(([name, value]) => [name, ownData(value)])),
+  };
+}
+
+/** Undefined for options that do not say what they ask for. They must not count as left out: that would grant more. */
+function rulesOf(given: CmpOptions): CmpRules | undefined {
+  if (!isPlain(given)) return undefined;
+  const options = { __proto__: null, ...given } as CmpOptions;
+  const { name, purposes = [1], vendorId = name === 'euid' ? 21 : 0, waitMs = 10_000, signal, ...others } = options;
+  const isKnown =
+    !Object.keys(others).length &&
+    [undefined, 'uid2', 'euid'].includes(name) &&
+    Array.isArray(purposes) &&
+    purposes.length > 0 &&
+    Number.isInteger(vendorId) &&
+    vendorId >= (options.vendorId === undefined ? 0 : 1);
+  return isKnown ? { name, purposes: [...purposes], vendorId, waitMs, signal } : undefined;
+}
+
 /** Check the options of a gate; for the development build. @throws {TypeError} that names the called function and the option. */
 export function checkCmpOptions(call: string, options: CmpOptions): void {
   checkAdapterOptions(call, OPTIONS, options);
+  if (rulesOf(options)) return;
+  const [name, expected] =
+    options.purposes?.length === 0 ? ['purposes', 'a purpose'] : ['vendorId', 'a whole number from 1'];
+  throw new TypeError(
+    expectedGot(`${call}: options.${name}`, expected, `${options[name as 'purposes' | 'vendorId']}` || 'none'),
+  );
 }
 
 type Receive = (data: unknown, success?: unknown) => void;
@@ -71,8 +118,9 @@ function connectByMessage(frame: Window, api: string, version: readonly number[]
   const listener = ({ source, data }: MessageEvent) =>
     // Messages of other scripts can have any shape, so reading them can throw.
     attempt(() => {
-      const answer = (typeof data === 'string' ? JSON.parse(data) : data)[`${api}Return`];
-      if (source === frame && answer.callId === callId) receive(answer.returnValue, answer.success);
+      if (source !== frame) return;
+      const { [`${api}Return`]: answer } = ownData(typeof data === 'string' ? JSON.parse(data) : data);
+      if (answer.callId === callId) receive(answer.returnValue, answer.success);
     });
   addEventListener('message', listener);
   return {
@@ -100,7 +148,7 @@ function connect(
 }
 
 /**
- * Create a gate that listens to a CMP, as soon as there is one.
+ * Create a gate that listens to a CMP, as soon as there is one. It says no in every build if an option is wrong.
  *
  * @param version  the argument after the command, if the API has one.
  * @param read  returns what an event means; `undefined` means no decision. If it throws, the event cannot be read: no consent.
@@ -108,12 +156,14 @@ function connect(
 export function listenTo<T>(
   api: string,
   version: readonly number[],
-  { waitMs = 10_000, signal }: CmpOptions,
-  read: (data: T) => boolean | undefined,
+  options: CmpOptions,
+  read: (data: T, rules: CmpRules) => boolean | undefined,
 ): ConsentGate {
+  const rules = rulesOf(options);
   return createGate((decide) => {
     // On a server there is no CMP, and no user who has given consent.
-    if (typeof window === 'undefined') return decide(false);
+    if (typeof window === 'undefined' || !rules) return decide(false);
+    const { waitMs, signal } = rules;
     let waitedMs = 0;
     let listenerId: unknown;
     let connection: Connection | undefined;
@@ -129,10 +179,10 @@ export function listenTo<T>(
     const receive: Receive = (data, success) => {
       // CMPs call back with null if they failed, and without arguments before they have loaded.
       if (!data || success === false) return;
-      listenerId ??= (data as { listenerId?: unknown }).listenerId;
+      listenerId ??= ({ __proto__: null, ...data } as { listenerId?: unknown }).listenerId;
       if (signal?.aborted) return disconnect();
       try {
-        decide(read(data as T));
+        decide(read(ownData(data as T), rules));
       } catch {
         decide(false);
       }

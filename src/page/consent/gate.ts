@@ -34,14 +34,17 @@ export function createGate(start: (decide: (granted: boolean | undefined) => voi
  * A gate that throws or rejects says no, and so does any value other than `true`. Once a gate has called `onChange`, its
  * first answer no longer counts, even if it arrives later.
  *
- * @param gates  if there are none, the answer is yes.
+ * @param gates  if there are none, the answer is no.
  * @example
  * createSession({ baseUrl, consent: allOf(tcfConsent(), gpcConsent()) });
  */
 export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
   return createGate((decide) => {
     const answers = gates.map((): boolean | undefined => undefined);
-    const update = () => decide(!answers.includes(false) && (answers.includes(undefined) ? undefined : true));
+    const update = () =>
+      decide(gates.length > 0 && !answers.includes(false) && (answers.includes(undefined) ? undefined : true));
+    if (isDevelopment && !gates.length)
+      console.warn('[tessera] allOf: expected a gate, got none; this counts as a refusal');
     gates.forEach((gate, i) => {
       let hasChanged = false;
       const set = (granted: unknown, ...thrown: unknown[]) => {

@@ -10,7 +10,6 @@ import type { ConsentGate } from './gate.ts';
  * createSession({ baseUrl, consent: gpcConsent() });
  */
 export function gpcConsent(): ConsentGate {
-  // Node has a navigator too, but no user.
-  return () =>
-    typeof window !== 'undefined' && (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true;
+  // Node has a navigator too, but no user. An extension may set 1 or a string.
+  return () => typeof window !== 'undefined' && !(navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl;
 }

@@ -4,7 +4,7 @@
  * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
  */
 
-import { type CmpOptions, checkCmpOptions, listenTo } from './cmp.ts';
+import { type CmpOptions, checkCmpOptions, listenTo, ownData } from './cmp.ts';
 import type { ConsentGate } from './gate.ts';
 import { type EuChoices, type Flags, hasEuConsent } from './tcf.ts';
 
@@ -40,7 +40,7 @@ const NONE = -1;
 const US_PREFIXES = 'nat ca va co ut ct fl mt or tx de ia ne nh nj tn mn md in ky ri'.split(' ');
 
 function fieldsOf(section: unknown): Fields {
-  return Object.assign({}, ...[section].flat());
+  return Object.assign({ __proto__: null }, ...[section].flat());
 }
 
 function flagsByIndex(list: readonly unknown[] = []): Flags {
@@ -52,11 +52,11 @@ function flagsById(ids: readonly number[] = []): Flags {
 }
 
 function euChoicesOf(section: EuSection): EuChoices {
-  const restrictions: Record<number, Record<number, number>> = {};
+  const restrictions: Record<number, Record<number, number>> = Object.create(null);
   for (const { key, type, ids } of section.PublisherRestrictions ?? []) {
     for (const id of ids) (restrictions[key] ??= {})[id] = type;
   }
-  return {
+  return ownData({
     purpose: {
       consents: flagsByIndex(section.PurposeConsents),
       legitimateInterests: flagsByIndex(section.PurposeLegitimateInterests),
@@ -68,7 +68,7 @@ function euChoicesOf(section: EuSection): EuChoices {
     },
     publisher: { restrictions },
     isServiceSpecific: section.IsServiceSpecific,
-  };
+  });
 }
 
 /**
@@ -90,11 +90,18 @@ function hasUsSection(id: number, sections: Fields): boolean {
   return 'SaleOptOut' in fields && (id === CALIFORNIA ? 'SharingOptOut' : 'TargetedAdvertisingOptOut') in fields;
 }
 
-/** Whether any US section refuses, even one that does not apply. `uspv1` has another format, which is not read here. */
+/** US Privacy, the format before GPP: `Y`, `N` or `-`, in fields or as a string such as `1YNN`. */
+function isUspRefusal({ 1: second, 2: third, Notice = second, OptOutSale = third }: Fields): boolean {
+  return !['Y', '-'].includes(Notice as string) || !['N', '-'].includes(OptOutSale as string);
+}
+
+/** Whether any US section refuses, even one that does not apply. */
 function hasUsRefusal(sections: Fields): boolean {
-  return Object.entries(sections).some(
-    ([prefix, section]) => /^us[^p]/.test(prefix) && Object.entries(fieldsOf(section)).some(isRefusal),
-  );
+  return Object.entries(sections).some(([prefix, section]) => {
+    const fields = fieldsOf(section);
+    if (prefix === 'uspv1') return !!section && isUspRefusal(fields);
+    return /^us/.test(prefix) && Object.entries(fields).some(isRefusal);
+  });
 }
 
 /**
@@ -110,19 +117,19 @@ function hasUsRefusal(sections: Fields): boolean {
  */
 export function gppConsent(options: CmpOptions = {}): ConsentGate {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('gppConsent', options);
-  return listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
+  return listenTo<GppEvent>('__gpp', [], options, ({ pingData }, rules) => {
     // CMPs disagree on the names and the order of events. They all report readiness.
     if (pingData?.signalStatus !== 'ready') return undefined;
     const { applicableSections: ids } = pingData;
     const sections = pingData.parsedSections ?? {};
     if (!Array.isArray(ids) || !ids.length || hasUsRefusal(sections)) return false;
-    if (!ids.includes(EU) && options.name === 'euid') return false;
+    if (!ids.includes(EU) && rules.name === 'euid') return false;
     return ids.every((id) => {
       if (id === NONE) return true;
       if (id !== EU) return hasUsSection(id, sections);
       const section: EuSection = fieldsOf(sections['tcfeuv2']);
       const createdAt = section.Created === undefined ? undefined : new Date(section.Created).getTime();
-      return hasEuConsent(euChoicesOf(section), options, createdAt, false);
+      return hasEuConsent(euChoicesOf(section), rules, createdAt, false);
     });
   });
 }

@@ -3,7 +3,7 @@
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
  */
 
-import { type CmpOptions, checkCmpOptions, listenTo } from './cmp.ts';
+import { type CmpOptions, type CmpRules, checkCmpOptions, listenTo } from './cmp.ts';
 import type { ConsentGate } from './gate.ts';
 
 /** Indexed by the ID of a purpose or vendor. Only `true` is a yes. */
@@ -61,7 +61,7 @@ function createdAtOf(tcString: string): number {
  */
 export function hasEuConsent(
   { purpose, vendor, publisher, isServiceSpecific }: EuChoices,
-  { name, purposes = [1], vendorId = name === 'euid' ? 21 : 0 }: CmpOptions,
+  { name, purposes, vendorId }: CmpRules,
   createdAt: number | undefined,
   namesDisclosed: boolean,
 ): boolean {
@@ -103,12 +103,12 @@ export function hasEuConsent(
  */
 export function tcfConsent(options: CmpOptions = {}): ConsentGate {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('tcfConsent', options);
-  return listenTo<TcData>('__tcfapi', [2], options, (data) => {
+  return listenTo<TcData>('__tcfapi', [2], options, (data, rules) => {
     const { gdprApplies, eventStatus, tcString } = data;
-    if (gdprApplies === false) return options.name !== 'euid';
+    if (gdprApplies === false) return rules.name !== 'euid';
     if (eventStatus !== 'tcloaded' && eventStatus !== 'useractioncomplete') return undefined;
-    if (tcString === undefined) return hasEuConsent(data, options, undefined, false);
+    if (tcString === undefined) return hasEuConsent(data, rules, undefined, false);
     // The first three bits of a segment are its type: 1 is the segment of disclosed vendors.
-    return isTcString(tcString) && hasEuConsent(data, options, createdAtOf(tcString), /\.[I-P]/.test(tcString));
+    return isTcString(tcString) && hasEuConsent(data, rules, createdAtOf(tcString), /\.[I-P]/.test(tcString));
   });
 }

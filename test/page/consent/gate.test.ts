@@ -11,7 +11,10 @@ describe('Global Privacy Control', () => {
     [true, false],
     [false, true],
     [undefined, true],
-  ])('%s in the navigator: %s', (control, granted) => {
+    [null, true],
+    ['true', false],
+    [1, false],
+  ])('%j in the navigator: %s', (control, granted) => {
     vi.stubGlobal('navigator', { globalPrivacyControl: control });
     expect(gpcConsent()(() => {})).toBe(granted);
   });
@@ -47,7 +50,7 @@ describe('allOf', () => {
     };
 
   test.each<[what: string, gates: ConsentGate[], granted: boolean]>([
-    ['no gates', [], true],
+    ['no gates', [], false],
     ['one yes', [yes], true],
     ['two yes', [yes, yes], true],
     ['yes and no', [yes, no], false],
@@ -58,7 +61,7 @@ describe('allOf', () => {
     ['null', [yes, () => foreign(null)], false],
     ['1', [yes, () => foreign(1)], false],
     ["'yes'", [yes, () => foreign('yes')], false],
-    ['no gates, nested', [allOf(), yes], true],
+    ['no gates, nested', [allOf(), yes], false],
   ])('answers at once: %s', (_, gates, granted) => {
     expect(allOf(...gates)(() => {})).toBe(granted);
   });

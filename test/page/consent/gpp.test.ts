@@ -59,6 +59,10 @@ describe('GPP', () => {
     ['US, UID2', { name: 'uid2' }, [7], { usnat: NATIONAL }, true],
     ['Canada', {}, [5], { tcfcav1: { CmpId: 31 } }, false],
     ['US Privacy, an old format', {}, [6], { uspv1: { OptOutSale: 'N' } }, false],
+    ['US Privacy: sale, no section applies', {}, [-1], { uspv1: { Notice: 'Y', OptOutSale: 'Y' } }, false],
+    ['US Privacy: no notice, no section applies', {}, [-1], { uspv1: { Notice: 'N', OptOutSale: 'N' } }, false],
+    ['US Privacy: no sale, no section applies', {}, [-1], { uspv1: { Notice: 'Y', OptOutSale: 'N' } }, true],
+    ['US Privacy: not applicable', {}, [-1], { uspv1: { Notice: '-', OptOutSale: '-' } }, true],
     ['an ID without a section', {}, [28], { usnat: NATIONAL }, false],
     ['national: sale', {}, [7], { usnat: { ...NATIONAL, SaleOptOut: 1 } }, false],
     ['national: sharing', {}, [7], { usnat: { ...NATIONAL, SharingOptOut: 1 } }, false],
@@ -144,6 +148,10 @@ describe('GPP', () => {
 
   test.each<[what: string, parsedSections: unknown, granted: boolean]>([
     ['the prefix of GPP 1.0', { usnatv1: usnat }, true],
+    ['a string of US Privacy without an opt-out', { usnat, uspv1: '1YNN' }, true],
+    ['a string of US Privacy with an opt-out', { usnat, uspv1: '1YYN' }, false],
+    ['null for US Privacy', { usnat, uspv1: null }, true],
+    ['a section of US Privacy without fields', { usnat, uspv1: {} }, false],
     ['no sections', undefined, false],
     ['null for the sections', null, false],
     ['null for the section', { usnat: null }, false],
