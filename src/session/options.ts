@@ -1,6 +1,6 @@
 /**
- * The options of a session with every default filled in. Every build checks `baseUrl`, functions and the label of a user;
- * `explain/` checks the rest.
+ * The options of a session with every default filled in. Every build checks names, `baseUrl`, functions, `refresh` and the label of
+ * a user; `explain/` checks the rest.
  */
 
 import { ownMembers, parseBaseUrl } from '../token/checks.ts';
@@ -12,14 +12,36 @@ import type { SessionOptions, Settings } from './types.ts';
 export function parseOptions(given: SessionOptions): Settings {
   explain?.options(given);
   const options = ownMembers<SessionOptions>(given);
-  const { name = 'tessera', timeoutMs = 10_000, retry, store, logger, debug } = options;
+  const {
+    baseUrl,
+    name = 'tessera',
+    tokens,
+    user,
+    provide,
+    consent,
+    refresh = 'auto',
+    fetch,
+    store,
+    now,
+    timeoutMs = 10_000,
+    retry,
+    logger,
+    debug,
+    allowInsecure,
+    ...others
+  } = options;
   const { firstMs = 5_000, maxMs = 300_000 } = ownMembers<NonNullable<SessionOptions['retry']>>(retry);
-  const { provide, consent, fetch, now } = options;
+  const refuse = (option: string): never => {
+    throw new TypeError(`${option}: invalid option`);
+  };
+  // Ignored, a misspelt option would start a session without consent, or with another user's set.
+  Object.keys(others).forEach(refuse);
+  if (refresh !== 'auto' && refresh !== 'off') refuse('refresh');
   // A `consent` of null or false must not count as "no gate".
   for (const [option, value] of Object.entries({ provide, consent, fetch, now, ...(store && methodsOf(store)) }))
-    if (value !== undefined && typeof value !== 'function') throw new TypeError(`${option}: expected function`);
+    if (value !== undefined && typeof value !== 'function') refuse(option);
   return Object.assign(options, {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
+    baseUrl: parseBaseUrl(baseUrl, allowInsecure),
     name,
     timeoutMs,
     firstMs,

@@ -118,6 +118,23 @@ test('the script that docs/guide/frameworks.md gives for tag managers adds the f
   expect(added[0]).toMatch(/\/tessera.js$/);
 });
 
+test.each(['data-consent', 'data-consents', 'data-refresh', 'data-users', 'data-usr'])(
+  '%s, which has no effect, prevents a session, and the queued calls run',
+  async (attribute) => {
+    const called = vi.fn();
+    window.tessera = [called];
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, [attribute]: 'off' };
+    await expect(load(attributes)).rejects.toThrow(new TypeError(`${attribute}: invalid option`));
+    expect(session()).toBeUndefined();
+    expect(called).toHaveBeenCalledOnce();
+  },
+);
+
+test('data-consent of another tool has no effect on a tag without data-base-url', async () => {
+  await expect(load({ 'data-consent': 'marketing' })).resolves.toBeDefined();
+});
+
 describe('DOM clobbering', () => {
   test('an element named currentScript does not supply attributes', async () => {
     const image = document.createElement('img');
@@ -412,8 +429,8 @@ describe('the development build warns about a tag', () => {
     ],
     [
       'with options that have no attribute',
-      { ...SITE, 'data-consent': 'tcf', 'data-timeout-ms': '5', 'data-allowinsecure': '' },
-      ['consent', 'timeout-ms', 'allowinsecure'].map(
+      { ...SITE, 'data-timeout-ms': '5', 'data-allowinsecure': '' },
+      ['timeout-ms', 'allowinsecure'].map(
         (name) =>
           `data-${name} is unknown: this option has no attribute; leave out data-base-url and pass it to tessera.createSession`,
       ),
@@ -435,14 +452,12 @@ describe('the development build warns about a tag', () => {
         ...SITE,
         'data-provid': '/token',
         'data-baseurl': 'x',
-        'data-usr': 'a',
         'data-base': 'x',
         'data-base_url': 'x',
       },
       [
         'data-provid is unknown; did you mean data-provide?',
         'data-baseurl is unknown; did you mean data-base-url?',
-        'data-usr is unknown; did you mean data-user?',
         'data-base is unknown; did you mean data-base-url?',
         'data-base_url is unknown; did you mean data-base-url?',
       ],

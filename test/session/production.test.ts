@@ -83,6 +83,44 @@ describe('a wrong argument of a method', () => {
   });
 });
 
+describe('an option of tessera.js that would be ignored, and starts a session without what it asks for, is a TypeError', () => {
+  const gate = () => false;
+  test.each<[option: string, given: object]>([
+    ['consents', { consents: gate }],
+    ['Consent', { Consent: gate }],
+    ['consnt', { consnt: gate }],
+    ['onConsent', { onConsent: gate }],
+    ['consent', { consent: null }],
+    ['users', { users: 'account-1' }],
+    ['User', { User: 'account-1' }],
+    ['refresh', { refresh: 'Off' }],
+    ['refresh', { refresh: false }],
+    ['refresh', { refresh: null }],
+    ['Refresh', { Refresh: 'off' }],
+    ['provider', { provider: gate }],
+  ])('%s: %j', (option, given) => {
+    const create = () => load('tessera.js').createSession({ baseUrl: BASE_URL, name: 'wrong', ...given });
+    expect(create).toThrow(new TypeError(`${option}: invalid option`));
+  });
+
+  test('but not what every object inherits, nor an option that is undefined', () => {
+    const inherited = { consents: gate, Refresh: 'off', users: 'a' };
+    const options = {
+      baseUrl: BASE_URL,
+      name: 'inherited',
+      store: memoryStore(),
+      refresh: undefined,
+      consent: undefined,
+    };
+    Object.assign(Object.prototype, inherited);
+    try {
+      load('tessera.js').createSession(options).close();
+    } finally {
+      for (const name of Object.keys(inherited)) Reflect.deleteProperty(Object.prototype, name);
+    }
+  });
+});
+
 const ONLY_IN_DEVELOPMENT = [
   'securitypolicyviolation',
   'is already open on this page',
