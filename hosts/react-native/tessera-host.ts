@@ -146,6 +146,8 @@ async function refreshSet(baseUrl: string, set: TokenSet): Promise<Outcome> {
       credentials: 'omit',
       // A redirect would send the refresh token to another server. The `fetch` of React Native itself ignores this, as `credentials`.
       redirect: 'error',
+      // On the web, where this file may run too, the address of the page could contain personal data.
+      referrerPolicy: 'no-referrer',
       signal: controller.signal,
     });
     const text = await response.text();

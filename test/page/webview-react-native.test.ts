@@ -122,6 +122,19 @@ describe('the app owns the identity', () => {
     expect(JSON.parse(stored!)).toEqual({ gen: 5, user: 'signedOut' });
   });
 
+  test('a refresh carries neither cookies nor the address of the page, and follows no redirect', async () => {
+    const sent: (RequestInit | undefined)[] = [];
+    vi.stubGlobal('fetch', (input: RequestInfo | URL, init?: RequestInit) => {
+      sent.push(init);
+      return fixture.fetch(input, init);
+    });
+    await start();
+    app.signedIn(await answerFor('user'));
+    await fixture.advance(16 * MINUTE);
+    await until(() => sent.length > 0);
+    expect(sent[0]).toMatchObject({ credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' });
+  });
+
   test('in the background nothing is sent; afterwards the page has a valid token', async () => {
     await start();
     app.signedIn(await answerFor('user'));

@@ -7,7 +7,7 @@ import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts'
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-test('a refresh is a POST of the raw refresh token, without credentials, redirects or custom headers', async () => {
+test('a refresh is a POST of the raw refresh token, without credentials, redirects, the address of the page or custom headers', async () => {
   const fixture = createFixture();
   fixture.openStored();
   await fixture.advance(15 * MINUTE);
@@ -21,6 +21,7 @@ test('a refresh is a POST of the raw refresh token, without credentials, redirec
     credentials: 'omit',
     cache: 'no-store',
     redirect: 'error',
+    referrerPolicy: 'no-referrer',
   });
   expect(signal).toBeInstanceOf(AbortSignal);
 });

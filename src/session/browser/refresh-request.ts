@@ -43,6 +43,7 @@ export async function refreshSet(
     credentials: 'omit',
     cache: 'no-store',
     redirect: 'error',
+    referrerPolicy: 'no-referrer',
     signal,
   });
   const response = await fetch(`${baseUrl}/v2/token/refresh`, options);
