@@ -71,7 +71,7 @@ export interface SessionOptions {
    * answer counts until then.
    */
   timeoutMs?: number | undefined;
-  /** The pause after a failure of the network, the service or `provide`: it doubles from `firstMs` (5,000) to `maxMs` (300,000), ms. */
+  /** The pause after a failure of the network, the service or `provide`: it doubles from `firstMs` (5,000) to `maxMs` (300,000), ms, and is at least a second. */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /**
    * `debug('tessera', what)` receives every value of `state.next` (an object), and each background failure (a TokenError). You can pass

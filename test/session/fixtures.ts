@@ -184,9 +184,9 @@ export const createFixture = (first: Service = rotate) => {
 };
 
 /** Open a session with set number 1 in force whose refresh is due now and answered by `service`. */
-export const openDue = async (service: Service) => {
+export const openDue = async (service: Service, options: Partial<SessionOptions> = {}) => {
   const fixture = createFixture(service);
-  const { session, store, events } = fixture.openStored();
+  const { session, store, events } = fixture.openStored(options);
   await session.ready;
   await fixture.advance(15 * MINUTE);
   return { ...fixture, session, store, events };

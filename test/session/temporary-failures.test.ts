@@ -29,6 +29,14 @@ const openWaiting = async () => {
   return { ...fixture, answer };
 };
 
+test('with pauses of milliseconds, a service that fails gets no more than a call a second', async () => {
+  const { sent, advance } = await openDue(answersPlain(503), { retry: { firstMs: 5, maxMs: 300 } });
+  const before = sent.length;
+  await advance(10_000);
+  expect(sent.length - before).toBeLessThanOrEqual(10);
+  expect(sent.length - before).toBeGreaterThan(5);
+});
+
 describe('a temporary failure', () => {
   const body = { status: 'expired_token' };
   test.each<[string, string, Service]>([

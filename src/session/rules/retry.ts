@@ -69,13 +69,17 @@ export type Pause = (attempts: number, part?: number) => number;
 
 export const LEAST_PART = 3 / 4;
 
+/** Shortest pause, whatever the options say, ms: a service that fails must not be called many times a second. */
+const SHORTEST_MS = 1_000;
+
 /**
  * Draw the random part of a pause, so that pages do not try again in the same instant: it takes off up to a quarter. With the defaults,
  * the service gets at most 15 calls in any 30 minutes.
  */
 export function drawPause({ firstMs, maxMs }: BackOff): Pause {
   const drawn = 1 - Math.random() * (1 - LEAST_PART);
-  return (attempts, part = drawn) => part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS);
+  return (attempts, part = drawn) =>
+    Math.max(SHORTEST_MS, part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS));
 }
 
 export function leaseEnd({ at, ms }: Lease): number {

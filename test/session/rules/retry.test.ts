@@ -110,12 +110,17 @@ describe('the pause', () => {
     expect(drawPause(DEFAULTS)(attempts)).toBe(expected);
   });
 
-  test('of no time is no time, however many attempts there were', () => {
-    const none = drawPause({ firstMs: 0, maxMs: 0 });
-    expect(attemptFailed(REFRESH, failure(503), none, ANSWERED)(record()).retry).toMatchObject({
-      waitUntil: ANSWERED,
-      soonestAt: ANSWERED,
-    });
+  test.each([
+    [0, 0],
+    [5, 300],
+    [5_000, 10],
+    [1_000, 1_000],
+  ])('with firstMs %i and maxMs %i is a second, however many attempts there were', (firstMs, maxMs) => {
+    vi.mocked(Math.random).mockReturnValue(1);
+    const shortest = drawPause({ firstMs, maxMs });
+    expect([1, 2, 100].map((attempts) => shortest(attempts))).toEqual([1_000, 1_000, 1_000]);
+    const { retry } = attemptFailed(REFRESH, failure(503), shortest, ANSWERED)(record());
+    expect(retry).toMatchObject({ waitUntil: ANSWERED + 1_000 });
   });
 
   test('is no longer than a day', () => {
