@@ -5,7 +5,7 @@ import { parsePlainAnswer } from '../token/token-set.ts';
 import { commit, commitErasure } from './commit.ts';
 import { type Core, decideNow, noToken, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
-import { readAgain, reconcile } from './reconcile.ts';
+import { catchUp, readAgain, reconcile } from './reconcile.ts';
 import { attemptError, isActive } from './rules/decide.ts';
 import { optedOut, renderedWith, setByHost, signedIn } from './rules/host-changes.ts';
 import { isSameSet } from './rules/record.ts';
@@ -26,39 +26,40 @@ export async function supply(core: Core, input: unknown, user = core.user, isRen
   }
 }
 
-/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
-async function waitFor<T>(core: Core, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
-  let off = () => {};
-  const found = () =>
-    new Promise<T>((resolve, reject) => {
-      off = core.events.on('reconciled', () => {
-        try {
-          const value = check();
-          if (value !== undefined) resolve(value);
-        } catch (error) {
-          reject(error);
-        }
-      });
-      reconcile(core);
+/** Settles once `check`, which is called after every reconciliation, returns a value or throws. */
+function whenFound<T>(core: Core, check: () => T | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const off = core.events.on('reconciled', () => {
+      try {
+        const value = check();
+        if (value === undefined) return;
+        resolve(value);
+      } catch (error) {
+        reject(error);
+      }
+      off();
     });
-  try {
-    return await withTimeout(timeoutMs, found, what);
-  } finally {
-    off();
-  }
+  });
 }
 
+/** Calls wait together, and one that has a token at hand decides nothing: each would make all others decide again. */
 export async function getToken(core: Core, timeoutMs: number): Promise<string> {
   const check = () => {
     const { token, isTokenExpected } = decideNow(core);
-    if (!token && !isTokenExpected) throw noToken(core);
+    if (!token && isTokenExpected) return undefined;
+    core.tokenWait = undefined;
+    if (!token) throw noToken(core);
     return token;
   };
-  core.callers++;
+  // The first caller may start an attempt on a hidden page, or the timer.
+  const isFirst = !core.callers++ || !core.tokenWait;
   try {
-    const token = waitFor(core, timeoutMs, 'getToken', check);
-    if (!explain) return await token;
-    return await token.catch((error: TokenError) => {
+    const { token, due } = catchUp(core);
+    const wait = token ?? (core.tokenWait ??= whenFound(core, check));
+    if (token ? due : isFirst) reconcile(core);
+    const found = withTimeout(timeoutMs, () => wait, 'getToken');
+    if (!explain) return await found;
+    return await found.catch((error: TokenError) => {
       throw explain?.timedOut(error, core, noToken(core));
     });
   } finally {
@@ -72,17 +73,17 @@ export async function refreshNow(core: Core, isExplicit = true): Promise<void> {
   await records.idle();
   const { record: before } = records.view;
   core.provideResult = undefined;
-  reconcile(core, isExplicit);
-  const { attempt } = core;
-  if (!attempt) throw noToken(core);
   /** Another tab has made an attempt meanwhile. */
   let isHeld = false;
-  const isOver = () => {
+  const over = whenFound(core, () => {
     const { otherTabUntil } = decideNow(core);
     isHeld ||= otherTabUntil > 0;
     return (!core.attempt && !otherTabUntil) || !isActive(core) || undefined;
-  };
-  await waitFor(core, settings.timeoutMs, 'refresh', isOver).catch((error) => {
+  });
+  reconcile(core, isExplicit);
+  const { attempt } = core;
+  if (!attempt) throw noToken(core);
+  await withTimeout(settings.timeoutMs, () => over, 'refresh').catch((error) => {
     if (!isHeld) throw error;
   });
   // The message of that tab may have been lost.

@@ -18,6 +18,8 @@ export interface Core extends PageState, AttemptContext {
   attempt?: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
   readonly waitingCalls: ((error?: TokenError) => void)[];
+  /** What all calls of `getToken` that found no token wait for. */
+  tokenWait?: Promise<string> | undefined;
   /** Resolves when the last attempt has ended. */
   lastAttempt: Promise<void>;
 }

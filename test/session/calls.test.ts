@@ -49,6 +49,26 @@ describe('getToken()', () => {
     expect(await readings()).toBe(before);
   });
 
+  test.each([
+    ['waits', memoryStore, 'timeout'],
+    ['has a token at hand', () => memoryStore(recordOf(1)), 'advertising-1'],
+  ])('that %s makes no other call decide again', async (_, storeOf, expected) => {
+    const fixture = createFixture(hangs);
+    /** How often a call reads the clock, which the session does each time it decides, where `count` calls are made at once. */
+    const readings = async (count: number) => {
+      const now = vi.fn(() => Date.now());
+      const { session } = fixture.open({ now, store: storeOf(), provide: () => new Promise(() => {}) });
+      await session.ready;
+      await fixture.settle();
+      now.mockClear();
+      const calls = Array.from({ length: count }, () => session.getToken({ timeoutMs: 10 }).catch(({ code }) => code));
+      await fixture.advance(20);
+      expect(new Set(await Promise.all(calls))).toEqual(new Set([expected]));
+      return now.mock.calls.length / count;
+    };
+    expect(await readings(400)).toBeLessThanOrEqual(await readings(40));
+  });
+
   test('shares one request among many callers', async () => {
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
