@@ -18,7 +18,7 @@ export async function supply(core: Core, input: unknown, user = core.user, isRen
     const now = core.now();
     if (answer === 'optout') return commitErasure(core, optedOut(now));
     core.user = user;
-    return commit(core, (isRendered ? renderedWith : setByHost)(answer, now, user, !core.canRefresh));
+    return commit(core, (isRendered ? renderedWith : setByHost)(answer, now, user, core.settings.refresh === 'off'));
   } catch (error) {
     // The page may not wait for this promise.
     reportError(core, error as TokenError, false);

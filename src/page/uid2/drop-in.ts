@@ -1,6 +1,7 @@
 /** The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do. */
 
 import { commit } from '../../session/commit.ts';
+import type { Core } from '../../session/core.ts';
 import { setByHost } from '../../session/rules/host-changes.ts';
 import type { Change } from '../../session/rules/record.ts';
 import { createCore, sessionOf } from '../../session/session.ts';
@@ -126,6 +127,11 @@ export function update(dropIn: DropIn): void {
   announce(dropIn, state);
 }
 
+/** Stored options must not decide where a refresh token is sent, so a session refreshes only once the page has called `init`. */
+export function allowRefresh(core: Core, canRefresh = true): void {
+  Object.assign(core, { canRefresh });
+}
+
 /**
  * @param page  the body of a generate response, or undefined.
  * @throws {TypeError} for an invalid `baseUrl`; nothing has changed then.
@@ -160,6 +166,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     retry: { firstMs: options.refreshRetryPeriod },
   };
   const core = createCore(settings, (record) => withNewest(record, choiceNow(dropIn).newest));
+  allowRefresh(core, dropIn.hasInit);
   const state: Started = {
     core,
     session: sessionOf(core),

@@ -6,7 +6,7 @@ import { expectedGot } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
-import { abort, disconnect, follow, setIdentity, start, update } from './drop-in.ts';
+import { abort, allowRefresh, disconnect, follow, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isRefreshing, knownNow } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
@@ -29,8 +29,8 @@ function checkOptions(given: InitOptions): InitOptions {
   return own;
 }
 
-/** If an option is invalid, nothing changes. Returns the callback. */
-function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): LegacyCallback | undefined {
+/** If an option is invalid, nothing changes. Returns the callback. Without `base`, an earlier page has left the options. */
+function configure(dropIn: DropIn, given: InitOptions, base?: InitOptions): LegacyCallback | undefined {
   const { identity, callback, ...more } = checkOptions(given);
   const { state, options: before } = dropIn;
   const options = ownMembers<InitOptions>({ ...base, ...more });
@@ -39,7 +39,9 @@ function configure(dropIn: DropIn, given: InitOptions, base: InitOptions): Legac
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
     // A malformed identity too: the legacy callbacks must receive its status.
     (identity && !((identity as WireTokenSet).identity_expires < state.session.state.expiresAt!));
+  dropIn.hasInit ||= !!base;
   if (needsStart) start(dropIn, options, identity);
+  else if (base) allowRefresh(state.core);
   dropIn.options = options;
   dropIn.places.writeOptions(options);
   return callback;
@@ -130,6 +132,7 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
     callbacks: createCallbacks(list, () => dropIn.reported && identityOf(dropIn)),
     options: ownMembers(places.earlier),
     state: undefined,
+    hasInit: false,
     candidates: [],
     reported: undefined,
     considered: new Set(),
@@ -153,9 +156,9 @@ export function installOnPage(product: Product): Uid2 {
   for (const event of ['focus', 'pageshow']) addEventListener(event, () => void follow(dropIn));
   if (isDevelopment) watchForInit(dropIn);
   const { earlier } = dropIn.places;
-  // Start as an earlier page did, unless this page has called `init`. Ignore damaged options.
+  // Start as an earlier page did, but without refreshes, unless this page has called `init`. Ignore damaged options.
   queueMicrotask(() => {
-    if (earlier && dropIn.state === undefined) tryTo(() => configure(dropIn, earlier, {}));
+    if (earlier && dropIn.state === undefined) tryTo(() => configure(dropIn, earlier));
   });
   return sdk;
 }

@@ -32,6 +32,8 @@ export interface DropIn {
   /** The options of `init`; before it, those that an earlier page has left. */
   options: InitOptions;
   state: State;
+  /** The page has called `init`. */
+  hasInit: boolean;
   /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
   candidates: readonly Candidate[];
   /** The state that callbacks know; undefined until `InitCompleted` has been emitted. */

@@ -228,7 +228,7 @@ describe('init', () => {
     expect(sdk.hasOptedOut()).toBe(false);
   });
 
-  test('a later page starts on its own with the stored options and identity', async () => {
+  test('a later page starts on its own with the stored options and identity, and refreshes once it has called init', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     nextPage().callbacks.push(note);
@@ -236,7 +236,39 @@ describe('init', () => {
     await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     await fixture.advance(15 * MINUTE);
+    expect([fixture.sent.length, sdk.getAdvertisingToken()]).toEqual([0, 'advertising-1']);
+    sdk.init({ baseUrl: BASE_URL });
+    await fixture.settle();
     expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test.each([
+    ['local storage', () => putLocal(wireSet(1, Date.now() - 20 * MINUTE))],
+    ['a cookie', () => putCookie(wireSet(1, Date.now() - 20 * MINUTE))],
+  ])('stored options do not decide where the refresh token in %s is sent, although it is due', async (_, put) => {
+    put();
+    putLocal({ baseUrl: 'https://other.example', useCookie: true }, `${KEY}_config`);
+    load();
+    await complete();
+    await fixture.advance(HOUR);
+    expect(fixture.sent).toEqual([]);
+    sdk.init({ baseUrl: BASE_URL, useCookie: true });
+    await complete();
+    await fixture.settle();
+    expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
+  });
+
+  test('setIdentity on a page that has not called init ends no opt-out, and sends nothing', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.setIdentity({ status: 'optout' });
+    await fixture.settle();
+    nextPage();
+    await complete();
+    sdk.setIdentity(newSet(5));
+    await fixture.settle();
+    expect([sdk.getAdvertisingToken(), sdk.hasOptedOut(), fixture.sent]).toEqual([undefined, true, []]);
   });
 
   test('a second call adopts an identity that expires later at once, and ignores one that expires earlier', async () => {
@@ -531,7 +563,7 @@ describe('the cookie', () => {
     sdk.setIdentity({ status: 'optout' });
     await fixture.settle();
     putCookie(newSet(5));
-    nextPage();
+    nextPage().init({ baseUrl: BASE_URL, useCookie: true });
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
     await fixture.settle();

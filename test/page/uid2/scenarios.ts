@@ -530,6 +530,18 @@ const different: Record<string, Scenario> = {
     here: true,
     former: false,
   },
+  'refresh-before-init': {
+    what: 'a page that does not call init, of a site whose earlier page did: the hosts of its requests once the refresh is due',
+    run: async (world) => {
+      await signedIn(world);
+      world.load();
+      await world.settle();
+      await world.advance(16 * MINUTE);
+      return world.sent.map(({ url }) => new URL(url).host);
+    },
+    here: [],
+    former: ['operator.example'],
+  },
   'cookie-after-logout': {
     what: 'disconnect with cookieDomain: the cookie after it',
     run: async (world) => {
