@@ -52,7 +52,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
   useInsertionEffect(() => {
     latest.current = options;
   });
-  const { baseUrl, name, user, provide } = options ?? {};
+  const { baseUrl, name, user, provide } = { __proto__: null, ...options } as Partial<SessionOptions>;
   // JSON has no undefined, but a page without a label (undefined) differs from one where nobody is signed in (null).
   const key = JSON.stringify([baseUrl, name, user === undefined ? 0 : user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
@@ -91,7 +91,7 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
  * </TesseraProvider>
  */
 export function TesseraProvider(props: TesseraProviderProps): ReactNode {
-  const { options, session, children } = props;
+  const { options, session, children } = { __proto__: null, ...props } as TesseraProviderProps;
   // Neither is no mistake: a session may come later, and React passes no property that is undefined from a server component.
   if (options && session) throw new TypeError('TesseraProvider: expected one of options and session, got both');
   if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('TesseraProvider', session);

@@ -158,10 +158,11 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
   if (typeof window === 'undefined') return () => {}; // on a server
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectSecureSignals', session);
-  const { name = 'uid2', networkCode, register = true } = options;
+  const { name = 'uid2', networkCode, register = true } = { __proto__: null, ...options } as SecureSignalsOptions;
   const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;
-  const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
+  const shared = (page[SHARED] ??= { __proto__: null } as unknown as Record<string, SharedProvider>);
+  const provider = (shared[id] ??= createProvider());
 
   const read = () => session.advertisingToken;
   /** Where `seen` is kept for later pages while there is a token. */

@@ -60,7 +60,9 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   // There is no Prebid on a server: the page connects in the browser.
   if (typeof window === 'undefined') return () => {};
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
-  const { pbjs: prebid = globalPrebid(), name = 'uid2' } = options;
+  const { pbjs: prebid = globalPrebid(), name: module = 'uid2' } = { __proto__: null, ...options } as PrebidOptions;
+  // Entries are found by their names in lower case: one that is not found again would keep a former user's token.
+  const name = module.toLowerCase();
   const que = (call: () => void) => {
     try {
       (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
@@ -74,9 +76,9 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
 
   const give = () => {
     const token = isConnected ? session.advertisingToken : undefined;
-    const userSync = prebid.getConfig!('userSync');
+    const userSync: { userIds?: UserId[] } = Object.assign(Object.create(null), prebid.getConfig!('userSync'));
     // Like Prebid, ignore a value that is not an array, and entries that are null.
-    const ids = [userSync?.userIds ?? []].flat();
+    const ids = [userSync.userIds ?? []].flat();
     const isOwn = (id: UserId | null) => id?.name?.toLowerCase() === name;
     const own = ids.find(isOwn);
     // There is no token yet and no entry of the page to replace, or Prebid is up to date.

@@ -132,7 +132,8 @@ function write(session: Session, type: string, body: unknown): Promise<unknown> 
 }
 
 function createExchange(session: Session, logins: LoginCount, options: WebviewOptions) {
-  const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = options;
+  const given = { __proto__: null, ...options } as WebviewOptions;
+  const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = given;
   let isLinked = false;
   /** The phase in the last `changed`. */
   let announced: string | undefined;

@@ -1,6 +1,6 @@
 /** What the real Prebid in a real browser (test/browser/prebid.test.ts) cannot show: a Prebid that loads late, or never. */
 
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/user-id-module.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { MINUTE, useFakeClock } from '../support/clock.ts';
@@ -75,6 +75,29 @@ test('Prebid is configured once for each token, and not for other changes of the
   expect(config()).toMatchObject({ userIds: [{ name: 'uid2', value: { uid2: {} } }] });
   fixture.close();
 });
+
+test.each(['UID2', 'Uid2', 'uid2'])(
+  'the name %s is that of one entry, which a logout leaves without a token',
+  async (name) => {
+    const fixture = createOperatorFixture();
+    const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+    const { pbjs, load, config } = createPrebid();
+    load();
+    vi.stubGlobal('__TESSERA_PRODUCTION__', true);
+    connectPrebid(session, { pbjs, name: name as 'uid2' });
+    await session.ready;
+    for (const user of ['second', 'third']) {
+      await session.setTokens(await fixture.answerFor(`${user}@example.com`));
+      await fixture.settle();
+    }
+    const value = { uid2: { id: session.advertisingToken } };
+    expect(config()['userIds']).toEqual([{ name: 'uid2', bidders: undefined, value }]);
+    await session.clear();
+    await fixture.settle();
+    expect(config()['userIds']).toEqual([{ name: 'uid2', bidders: undefined, value: { uid2: {} } }]);
+    fixture.close();
+  },
+);
 
 test('without a token, a Prebid without an entry of the module is not configured', async () => {
   const fixture = createOperatorFixture();

@@ -80,10 +80,10 @@ function findHost(channel: string, hear: Listener): Host | undefined {
 /** Parse a message, of version 1 or another; undefined for anything that is not in this envelope. */
 function parseMessage(text: unknown): Message | undefined {
   try {
-    const message = JSON.parse(text as string) as Message;
+    const message = { __proto__: null, ...JSON.parse(text as string) } as Message;
     // This throws if the message is nested too deeply: such a message can be parsed, but not written again.
     JSON.stringify(message);
-    return message.ns === 'tessera' ? { ...message, gen: +message.gen || 0 } : undefined;
+    return message.ns === 'tessera' ? Object.assign(message, { gen: +message.gen || 0 }) : undefined;
   } catch {
     return undefined; // another script's message
   }
