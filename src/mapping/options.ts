@@ -45,8 +45,8 @@ function checkMethods<T>(option: string, expected: string, value: T, names: read
  * @throws {TypeError} naming the option, what was expected and what came; never quoting a password.
  */
 export function settingsOf(options: MappingsOptions): MappingSettings {
-  checkOptionNames('options', NAMES, options);
-  const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = options;
+  const own = checkOptionNames('options', NAMES, options);
+  const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = own;
   if (version !== 2 && version !== 3)
     throw new TypeError(expectedGot('version', '2 or 3', typeof version === 'number' ? version : kindOf(version)));
   return {

@@ -5,7 +5,7 @@
  */
 
 import { type Bytes, fromB64, toB64 } from '../token/bytes.ts';
-import { kindOf } from '../token/checks.ts';
+import { kindOf, ownMembers, requestOptions } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, SMALLEST_RESPONSE, sealRequest } from '../token/envelope.ts';
 import { TokenError } from '../token/errors.ts';
@@ -81,7 +81,7 @@ function parse(path: string, apiKey: string, { json, answeredAt, bytes }: Decryp
   } catch {
     throw unusableAnswer(path, 'expected JSON, got other text');
   }
-  const { status, body, message } = (answer ?? {}) as Record<string, unknown>;
+  const { status, body, message } = ownMembers(answer);
   if (status === 'success' || status === 'optout')
     return { status, body, answeredAt, isPrintable: isPrintable(json, bytes) };
   if (status === 'insufficient_user_consent')
@@ -138,7 +138,7 @@ export function createCall(settings: ClientSettings): Call {
       'content-type': typeof body === 'string' ? 'text/plain' : BINARY,
     };
     // With `manual`, a redirect arrives as a 3xx answer and fails here. Cloudflare Workers do not support `error`.
-    const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'manual' };
+    const init = requestOptions({ method: 'POST', headers, body, signal, redirect: 'manual' });
     let response: Response;
     let answer: ReadBody;
     try {

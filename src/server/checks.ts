@@ -4,21 +4,28 @@
  * `token/checks.ts` defines the rules and the messages. `mapping/` uses these checks too.
  */
 
-import { choiceFault, integerFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
+import { choiceFault, integerFault, kindOf, nameFault, ownMembers, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
 /** Highest number of parallel mapping requests that the service recommends. */
 export const MAX_CONCURRENCY = 20;
 
 /**
- * Check that the options are an object with known names only.
+ * Check that the options are an object with known names only, and return its own members: a link may have set members of
+ * `Object.prototype`, which every object then seems to have.
  *
  * @param what   names the options in the message, for example `options`.
  * @param names  an object with every option as a key.
  * @param path   the prefix of an option's name in the message. Default: none.
  */
-export function checkOptionNames(what: string, names: Readonly<Record<string, true>>, given: unknown, path = ''): void {
-  throwIf(typeFault(what, 'object', given) ?? nameFault(path, Object.keys(names), given as object));
+export function checkOptionNames<T extends object>(
+  what: string,
+  names: Readonly<Record<string, true>>,
+  given: T,
+  path = '',
+): T {
+  throwIf(typeFault(what, 'object', given) ?? nameFault(path, Object.keys(names), given));
+  return ownMembers(given);
 }
 
 /** Return `value` if it is a whole number from `least` to `most`; otherwise throw a TypeError that names the option. */

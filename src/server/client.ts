@@ -5,7 +5,7 @@
  * method sends, and `call.ts` how; `bulk.ts` contains the methods for many users.
  */
 
-import { throwIf, typeFault } from '../token/checks.ts';
+import { ownMembers, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
 import { createCall } from './call.ts';
@@ -66,7 +66,7 @@ function checkString(name: string, value: unknown): string {
 /** Return the part of a token set that a refresh needs. A result of `generate` is not a set, but contains one. */
 function checkRefreshable(given: unknown): Refreshable {
   throwIf(typeFault('tokens', 'object', given));
-  const { refreshToken, responseKeyB64, status, tokens } = given as Record<string, unknown>;
+  const { refreshToken, responseKeyB64, status, tokens } = ownMembers(given);
   if (refreshToken === undefined && (tokens !== undefined || status === 'optout'))
     throw new TypeError(expectedGot('tokens', 'a token set', 'a result: if its status is success, pass result.tokens'));
   return {
@@ -93,7 +93,7 @@ export function createClient(options: ClientOptions): Client {
     ...createBulkClient(settings, call),
     generate: async (dii, given) => {
       const checked = limits(given, GENERATE_OPTIONS);
-      const { tcfConsent } = given ?? {};
+      const { tcfConsent } = ownMembers(given);
       if (tcfConsent !== undefined) checkString('tcfConsent', tcfConsent);
       return generate(call, sent(dii), tcfConsent, checked);
     },

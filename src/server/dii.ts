@@ -4,7 +4,7 @@
  * The rules of normalisation and hashing are in `token/dii.ts`.
  */
 
-import { kindOf } from '../token/checks.ts';
+import { kindOf, ownMembers } from '../token/checks.ts';
 import { type DiiForm, type DiiType, hashTextOf } from '../token/index.ts';
 
 /**
@@ -87,10 +87,11 @@ function hashed(type: DiiType, given: string): SentDii {
 function gotInstead(dii: Readonly<Record<string, unknown>>): string | undefined {
   const kind = kindOf(dii);
   if (kind !== 'object') return kind;
-  const given = KEYS.filter((key) => dii[key] !== undefined && dii[key] !== null);
-  const [key = KEYS.find((name) => dii[name] === null)] = given;
+  const own = ownMembers<Readonly<Record<string, unknown>>>(dii);
+  const given = KEYS.filter((key) => own[key] !== undefined && own[key] !== null);
+  const [key = KEYS.find((name) => own[name] === null)] = given;
   if (given.length > 1 || key === undefined) return given.slice(0, 2).join(' and ') || 'none of them';
-  return typeof dii[key] === 'string' ? undefined : `${key} as ${kindOf(dii[key])}`;
+  return typeof own[key] === 'string' ? undefined : `${key} as ${kindOf(own[key])}`;
 }
 
 /**
@@ -144,7 +145,7 @@ export function invalidReason(dii: Dii): string {
  * @throws {TypeError} as {@link sentDii}, and if all members are null.
  */
 export function validSentDii(dii: Dii, hashLocally: HashLocally): SentDii {
-  const sent = sentDii(dii, hashLocally);
+  const sent = sentDii(kindOf(dii) === 'object' ? ownMembers<Dii>(dii) : dii, hashLocally);
   if (sent === NO_DII) throw new TypeError(diiTypeFault(dii));
   const { form, value } = sent;
   const isValid = value === undefined || hashLocally === 'none' || hashTextOf(form, value) !== undefined;

@@ -6,7 +6,7 @@
  * decides which pages may call it.
  */
 
-import { kindOf, MAX_TIMER_MS, throwIf, typeFault } from '../token/checks.ts';
+import { kindOf, MAX_TIMER_MS, ownMembers, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
 import { checkInteger, checkOptionNames } from './checks.ts';
 import type { Client } from './client.ts';
@@ -73,7 +73,8 @@ function statusFor({ code, status }: TokenError): number {
 
 function reply(status: number, body?: unknown, headers?: Record<string, string>): Response {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  return new Response(body === undefined ? null : JSON.stringify(body), { status, headers: { ...type, ...headers } });
+  const init = ownMembers<ResponseInit>({ status, headers: { ...type, ...headers } });
+  return new Response(body === undefined ? null : JSON.stringify(body), init);
 }
 
 function fail(status: number, headers?: Record<string, string>): Response {
@@ -182,14 +183,20 @@ function onceCreated(given: TokenHandlerOptions['client']): () => Pick<Client, '
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
-  checkOptionNames('options', NAMES, options);
-  const { user, tcfConsent, onError, timeoutMs } = options;
-  const clientOf = onceCreated(options.client);
+  const {
+    client,
+    user,
+    tcfConsent,
+    onError,
+    timeoutMs,
+    origins: given = [],
+  } = checkOptionNames('options', NAMES, options);
+  const clientOf = onceCreated(client);
   throwIf(typeFault('user', 'function', user));
   if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
   if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
   if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
-  const origins = checkOrigins(options.origins ?? []);
+  const origins = checkOrigins(given);
 
   const report = reporterOf(onError);
 

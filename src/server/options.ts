@@ -6,7 +6,7 @@
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { addressFault, kindOf, MAX_TIMER_MS, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
+import { addressFault, kindOf, MAX_TIMER_MS, ownMembers, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import {
   checkChoice,
@@ -112,6 +112,25 @@ export interface ClientSettings {
   readonly now: () => number;
 }
 
+/** Every option, and the other members of a participant, which callers spread into the options. */
+const NAMES: Record<keyof ClientOptions, true> & Record<string, true> = {
+  baseUrl: true,
+  apiKey: true,
+  clientSecret: true,
+  hashLocally: true,
+  timeoutMs: true,
+  bulkTimeoutMs: true,
+  concurrency: true,
+  retry: true,
+  envelope: true,
+  fetch: true,
+  now: true,
+  allowInsecure: true,
+  siteId: true,
+  roles: true,
+  keepStored: true,
+};
+
 const RETRY_NAMES: Record<keyof RetryOptions, true> = { tries: true, firstMs: true, maxMs: true };
 
 /** `fetch` rejects other characters with an error that quotes the header, and thus the key. */
@@ -141,11 +160,10 @@ function checkSecret(value: unknown, apiKey: string): Bytes {
  *
  * @throws {TypeError} that names the option, what was expected and what was passed, and never quotes the key or the secret.
  */
-export function settingsOf(options: ClientOptions): ClientSettings {
-  // Other members are permitted: callers spread a participant of an operator, with its site and roles, into the options.
-  throwIf(typeFault('options', 'object', options));
-  checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
-  const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
+export function settingsOf(given: ClientOptions): ClientSettings {
+  const options = checkOptionNames('options', NAMES, given);
+  const retry = checkOptionNames<RetryOptions>('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
+  const { tries = 6, firstMs = 500, maxMs = 30_000 } = retry;
   throwIf(addressFault(options.baseUrl, options.allowInsecure));
   const apiKey = checkApiKey(options.apiKey);
   return {
@@ -182,9 +200,9 @@ export function callOptions(
   timeoutMs: number,
   names: Readonly<Record<string, true>> = CALL_OPTIONS,
 ): CallLimits {
-  checkOptionNames('options', names, given ?? {}, 'options.');
-  return {
-    signal: given?.signal,
-    timeoutMs: checkInteger('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),
-  };
+  const options = checkOptionNames<CallOptions>('options', names, given ?? {}, 'options.');
+  return ownMembers<CallLimits>({
+    signal: options.signal,
+    timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),
+  });
 }

@@ -43,6 +43,10 @@ describe('a wrong option is a TypeError that names the option, what was expected
     [{ now: 5 }, 'now: expected function, got number'],
     [{ retry: { attempts: 3 } }, 'retry.attempts: expected one of tries, firstMs, maxMs, got an unknown name'],
     [{ retry: 3 }, 'retry: expected object, got number'],
+    ...['hashLocaly', 'HashLocally', 'timeout', 'allowinsecure', 'clientsecret'].map((name): [object, string] => [
+      { [name]: 'all' },
+      `${name}: expected one of baseUrl, apiKey, clientSecret, hashLocally, timeoutMs, bulkTimeoutMs, concurrency, retry, envelope, fetch, now, allowInsecure, siteId, roles, keepStored, got an unknown name`,
+    ]),
   ])('%j', (options, message) => {
     expect(wrong(options)).toThrow(new TypeError(message));
   });

@@ -39,8 +39,8 @@ export const opened =
     const text = typeof json === 'string' ? json : JSON.stringify(json);
     const bytes = await sealResponse(await key(), { at, nonce: nonce ?? seen.nonce, json: text });
     return seen.headers.get('content-type') === 'application/octet-stream'
-      ? new Response(bytes, { headers: { 'content-type': 'application/octet-stream' } })
-      : new Response(toB64(bytes), { headers: { 'content-type': 'text/plain' } });
+      ? new Response(bytes, { status: 200, headers: { 'content-type': 'application/octet-stream' } })
+      : new Response(toB64(bytes), { status: 200, headers: { 'content-type': 'text/plain' } });
   };
 
 /** Encrypted 200 answer to a refresh. */
