@@ -70,7 +70,7 @@ const startFrames = async (api: keyof typeof EVENTS, asString: boolean) => {
         window.controller = new AbortController();
         window.session = tessera.createSession({
           baseUrl: '${baseUrl}',
-          consent: gate({ signal: controller.signal }),
+          consent: gate({ waitMs: 0, signal: controller.signal }),
           provide: () => fetch('/token', { method: 'POST' }).then((response) => response.json()),
         });
       </script>`,

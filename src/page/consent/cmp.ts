@@ -21,7 +21,10 @@ export interface CmpOptions {
   purposes?: readonly number[] | undefined;
   /** Vendor of the Global Vendor List, from 1, that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
   vendorId?: number | undefined;
-  /** After how long without a CMP the answer is no, in ms. A CMP may load later, and may take as long as it needs. Default 10,000. */
+  /**
+   * After how long without a CMP the answer is no, in ms. A CMP may load later, and may take as long as it needs. Until then, one in
+   * a window of another origin does not count. Default 10,000.
+   */
   waitMs?: number | undefined;
   /** Stops the gate: it removes its listener and makes no further decision. */
   signal?: AbortSignal | undefined;
@@ -130,21 +133,24 @@ function connectByMessage(frame: Window, api: string, version: readonly number[]
   };
 }
 
-/** Find the CMP, starting at `frame` and going up. Reading a window of another origin throws. */
+/** Find the CMP, starting at `frame` and going up. `admitsOthers`: it may be that of a window of another origin. */
 function connect(
   frame: Window & Record<string, unknown>,
   api: string,
   version: readonly number[],
   receive: Receive,
+  admitsOthers: boolean,
 ): Connection | undefined {
-  const cmp = attempt(() => frame[api]);
-  if (typeof cmp === 'function') return connectByCall(cmp as never, version, receive);
+  // Reading a window of another origin throws.
+  const own = attempt(() => [frame[api]]);
+  if (typeof own?.[0] === 'function') return connectByCall(own[0] as never, version, receive);
   // In the page's own window only the function will do: a CMP that loads later would not receive the message.
-  const isLocated = frame !== (window as unknown) && attempt(() => (frame.frames as never)[`${api}Locator`]);
+  const isPossible = frame !== (window as unknown) && (own || admitsOthers);
+  const isLocated = isPossible && attempt(() => (frame.frames as never)[`${api}Locator`]);
   if (isLocated) return connectByMessage(frame, api, version, receive);
   // A page may have a variable named `parent`. It may be a window without a CMP or, in the topmost window, the window itself.
   const parent = attempt(() => frame.parent as never);
-  return parent && parent !== frame ? connect(parent, api, version, receive) : undefined;
+  return parent && parent !== frame ? connect(parent, api, version, receive, admitsOthers) : undefined;
 }
 
 /**
@@ -189,7 +195,8 @@ export function listenTo<T>(
     };
     const look = () => {
       if (signal?.aborted) return;
-      connection = connect(window as never, api, version, receive);
+      // Any page can embed this one, and would answer for a CMP of this page that loads a little later.
+      connection = connect(window as never, api, version, receive, waitedMs >= waitMs);
       if (connection) {
         signal?.addEventListener('abort', disconnect);
         attempt(() => connection!.send('addEventListener'));

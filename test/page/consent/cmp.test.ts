@@ -112,6 +112,45 @@ describe.each([
   });
 });
 
+/** A window above the page: one of another origin throws when anything but its frames is read. */
+const windowAbove = (api: string, isOwn: boolean, isLocated: boolean) => {
+  const asked: unknown[] = [];
+  const members: Record<string, unknown> = {
+    frames: isLocated ? { [`${api}Locator`]: {} } : {},
+    postMessage: (message: unknown) => asked.push(message),
+  };
+  const get = (_: object, name: string) => {
+    if (name in members || isOwn) return members[name];
+    throw new DOMException('Blocked a frame', 'SecurityError');
+  };
+  return { above: new Proxy({}, { get }), asked };
+};
+
+test.each([
+  ['another origin', false, 5_000],
+  ['the page’s own origin', true, 0],
+])('a CMP in a window of %s is asked as soon as it counts', async (_, isOwn, afterMs) => {
+  const { above, asked } = windowAbove('__tcfapi', isOwn, true);
+  vi.stubGlobal('parent', above);
+  const answers = ask(tcfConsent({ waitMs: 5_000 }));
+  if (afterMs) await vi.advanceTimersByTimeAsync(afterMs - 1);
+  expect(asked).toHaveLength(isOwn ? 1 : 0);
+  await vi.advanceTimersByTimeAsync(200);
+  expect([asked.length, answers]).toEqual([1, []]);
+});
+
+test('a CMP of the page that loads within waitMs counts, not the one of a page of another origin that embeds it', async () => {
+  const { above, asked } = windowAbove('__tcfapi', false, true);
+  vi.stubGlobal('parent', above);
+  const answers = ask(tcfConsent());
+  await vi.advanceTimersByTimeAsync(5_000);
+  const cmp = installTcf();
+  await vi.advanceTimersByTimeAsync(1_000);
+  cmp.publish(TCF.refused);
+  await vi.advanceTimersByTimeAsync(HOUR);
+  expect([asked, answers]).toEqual([[], [false]]);
+});
+
 test.each([
   ['its own window', window],
   ['an object', {}],
