@@ -57,21 +57,20 @@ function methodsOf({ read, update }: Partial<Store>) {
 }
 
 /**
- * Hash the label of a user: FNV-1a with 32 bits, 1 to 7 letters and digits.
+ * Hash the label of a user: FNV-1a with 64 bits, up to 13 letters and digits.
  *
  * Synchronous, because a page that is rendered for another user must not return the previous user's token meanwhile; Web Crypto is
- * asynchronous, and absent on plain-http pages. Two users share a hash with a probability of 1 in 4 billion. As with any hash, anyone
- * who has a list of labels can find the one that matches.
+ * asynchronous, and absent on plain-http pages. Labels that nobody has chosen for that purpose do not share a hash. As with any hash
+ * without a secret, anyone who has a list of labels can find the one that matches.
  *
  * @param salt  operator and name of the session.
- * @example hashUser('account-1', 'https://operator.example tessera') // '1nqkk0i'
+ * @example hashUser('account-1', 'https://operator.example tessera') // 'g50vw9lq6aqa'
  */
 export function hashUser(user: string, salt: string): string {
-  let hash = 0x811c9dc5;
-  for (const character of `${salt} ${user}`) {
-    hash = Math.imul(hash ^ (character.codePointAt(0) as number), 0x01000193);
-  }
-  return (hash >>> 0).toString(36);
+  let hash = 0xcbf29ce484222325n;
+  for (const character of `${salt} ${user}`)
+    hash = BigInt.asUintN(64, (hash ^ BigInt(character.codePointAt(0) as number)) * 0x100000001b3n);
+  return hash.toString(36);
 }
 
 /** @throws {TypeError} for a label that is no string, or an empty one. */

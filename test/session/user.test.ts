@@ -268,7 +268,7 @@ describe('a label', () => {
     await session.signIn({ user: 'account-secret' }).catch(() => {});
     const seen = JSON.stringify([await store.read(), session.state, lines, String(session.state.lastError)]);
     expect(seen).not.toContain('account-secret');
-    expect(await store.read()).toMatchObject({ user: expect.stringMatching(/^[a-z\d]{1,7}$/) });
+    expect(await store.read()).toMatchObject({ user: expect.stringMatching(/^[a-z\d]{1,13}$/) });
   });
 
   test.each([
