@@ -9,6 +9,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Rolldown } from 'vite';
 import manifest from '../package.json' with { type: 'json' };
+import lock from '../package-lock.json' with { type: 'json' };
 
 /** A file of `dist/` and the modules in it. */
 export type BundledFile = Pick<Rolldown.OutputChunk, 'fileName' | 'modules'>;
@@ -32,7 +33,15 @@ function purlOf({ name, version }: Package): string {
   return `pkg:npm/${name.replace('@', '%40')}@${version}`;
 }
 
-function componentOf(found: Package, files: readonly string[]) {
+/** The hash with which the lock file pins the archive of the package at `path`, in hexadecimal. */
+function hashesOf(path: string) {
+  const { integrity = '' } = (lock.packages as Record<string, { integrity?: string }>)[path] ?? {};
+  const [, base64] = /^sha512-(.*)$/.exec(integrity) ?? [];
+  return base64 && [{ alg: 'SHA-512', content: Buffer.from(base64, 'base64').toString('hex') }];
+}
+
+function componentOf(found: Package, files: readonly string[], path = '') {
+  const hashes = hashesOf(path);
   return {
     type: 'library',
     'bom-ref': purlOf(found),
@@ -41,6 +50,7 @@ function componentOf(found: Package, files: readonly string[]) {
     purl: purlOf(found),
     // It has no files, because the user's package manager installs it beside the package.
     scope: 'required',
+    ...(hashes && { hashes }),
     ...(found.license && { licenses: [{ expression: found.license }] }),
     ...(files.length > 0 && { properties: files.map((value) => ({ name: 'tessera:bundledIn', value })) }),
   };
@@ -57,7 +67,9 @@ export async function sbomOf(files: readonly BundledFile[], root: string): Promi
       if (folder) filesByFolder.set(folder, (filesByFolder.get(folder) ?? new Set()).add(fileName));
     }
   const components = await Promise.all(
-    [...filesByFolder].map(async ([folder, names]) => componentOf(await readPackage(folder), [...names].sort())),
+    [...filesByFolder].map(async ([folder, names]) =>
+      componentOf(await readPackage(folder), [...names].sort(), folder.slice(root.length)),
+    ),
   );
   components.sort((one, other) => (one['bom-ref'] < other['bom-ref'] ? -1 : 1));
   const own: Package = manifest;

@@ -377,6 +377,7 @@ describe('the bill of materials', () => {
     readonly name: string;
     readonly version: string;
     readonly purl: string;
+    readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
     readonly licenses?: readonly { readonly expression: string }[];
     readonly properties?: readonly { readonly value: string }[];
   }
@@ -401,7 +402,8 @@ describe('the bill of materials', () => {
       'tessera.js',
     ]);
     expect(filesOf('commander')?.every((file) => file.startsWith('cli/'))).toBe(true);
-    for (const { name, version, purl, licenses } of components) {
+    for (const { name, version, purl, licenses, hashes } of components) {
+      expect(hashes).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) }]);
       expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`);
       expect(licenses?.[0]?.expression).toMatch(/^[A-Za-z0-9.() -]+$/);
     }

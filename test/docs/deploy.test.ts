@@ -37,6 +37,9 @@ interface Service {
   readonly networks?: readonly string[];
   readonly deploy?: { readonly replicas: number };
   readonly profiles?: readonly string[];
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
   readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
 }
 interface Compose {
@@ -54,7 +57,7 @@ interface Deployment {
         readonly volumes: readonly { readonly secret: { readonly secretName: string } }[];
         readonly containers: readonly {
           readonly args: readonly string[];
-          readonly ports: readonly { readonly containerPort: number }[];
+          readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
           readonly volumeMounts: readonly { readonly mountPath: string }[];
           readonly readinessProbe: { readonly httpGet: { readonly path: string } };
         }[];
@@ -94,6 +97,11 @@ describe('compose.yaml', () => {
     expect(compose.services['grafana']).toMatchObject({ ports: ['127.0.0.1:3000:3000'] });
     const withData = services.filter(([, { networks }]) => networks?.includes('data')).map(([name]) => name);
     expect(withData).toEqual(['operator', 'database']);
+  });
+
+  test.each(services)('the service %s has no capability that it does not list, and gains none', (name, service) => {
+    expect([service.cap_drop, service.security_opt]).toEqual([['ALL'], ['no-new-privileges:true']]);
+    if (name === 'operator') expect(service).toMatchObject({ read_only: true });
   });
 
   test('.env.example has every variable of the file, and no other', async () => {
@@ -170,14 +178,13 @@ describe('kubernetes', async () => {
     'every manifest matches the schema of its kind, which refuses a wrong value',
     async () => {
       const models = await consumers();
-      const kinds = ['Deployment', 'Service', 'PodDisruptionBudget'] as const;
+      const kinds = ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'] as const;
       expect(manifests.map(({ kind }) => kind)).toEqual(kinds);
       for (const [at, manifest] of manifests.entries()) {
         const Model = models[kinds[at]!]!;
         new Model(manifest).validate();
-        expect(() => new Model({ ...manifest, spec: { ...manifest.spec, selector: 1 } }).validate()).toThrow(
-          'selector',
-        );
+        const name = kinds[at] === 'NetworkPolicy' ? 'podSelector' : 'selector';
+        expect(() => new Model({ ...manifest, spec: { ...manifest.spec, [name]: 1 } }).validate()).toThrow(name);
       }
     },
     INSTALL_MS,
@@ -186,11 +193,17 @@ describe('kubernetes', async () => {
   test('all select the pods of the Deployment', () => {
     const { labels } = deployment.spec.template.metadata;
     expect(labels).toEqual({ app: 'tessera-operator' });
-    expect(manifests.map(({ spec: { selector } }) => selector.matchLabels ?? selector)).toEqual([
-      labels,
-      labels,
-      labels,
-    ]);
+    const selectors = manifests.map(({ spec: { selector, podSelector = selector } }) => podSelector);
+    expect(selectors.map((selector) => selector.matchLabels ?? selector)).toEqual(Array(4).fill(labels));
+  });
+
+  test('the pods receive only on their own ports, and connect only to the database and to DNS', () => {
+    const { policyTypes, ingress, egress } = manifests[3].spec;
+    const portsOf = (rules: { ports: { port: unknown }[] }[]) =>
+      rules.flatMap(({ ports }) => ports.map(({ port }) => port));
+    expect(policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(portsOf(ingress)).toEqual(container.ports.map(({ name }) => name));
+    expect(new Set(portsOf(egress))).toEqual(new Set([53, 5432]));
   });
 
   test('its ports, paths and times are those of the operator that it starts', async () => {

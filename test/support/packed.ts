@@ -17,7 +17,8 @@ export const run = promisify(execFile);
 type Model = new (object: object) => { validate(): void };
 
 /** The packages of test/consumers/, as far as tests use them: it is installed on first use, so `tsc` does not see their types. */
-interface Consumers extends Readonly<Record<'Deployment' | 'Service' | 'PodDisruptionBudget', Model>> {
+interface Consumers
+  extends Readonly<Record<'Deployment' | 'Service' | 'PodDisruptionBudget' | 'NetworkPolicy', Model>> {
   publint(options: object): Promise<{ readonly messages: readonly { readonly type: string }[] }>;
   webpack(
     configuration: object,
