@@ -108,7 +108,7 @@ function install() {
     const baseUrl = dataOf('base-url');
     const provide = dataOf('provide');
     // Ignored, it would start a session without what it asks for.
-    for (const name of ['consent', 'consents', 'refresh', 'users', 'usr'])
+    for (const name of ['consent', 'refresh', 'users'])
       if (baseUrl && dataOf(name) !== undefined) throw new TypeError(`data-${name}: invalid option`);
     if (baseUrl)
       tessera.createSession({

@@ -118,7 +118,7 @@ test('the script that docs/guide/frameworks.md gives for tag managers adds the f
   expect(added[0]).toMatch(/\/tessera.js$/);
 });
 
-test.each(['data-consent', 'data-consents', 'data-refresh', 'data-users', 'data-usr'])(
+test.each(['data-consent', 'data-refresh', 'data-users'])(
   '%s, which has no effect, prevents a session, and the queued calls run',
   async (attribute) => {
     const called = vi.fn();

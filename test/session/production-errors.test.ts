@@ -102,15 +102,17 @@ test.each<[option: string, options: object]>([
   ['read', { store: { update: () => {} } }],
   ['update', { store: { read: () => {} } }],
   ['user', { user: 7 }],
+  ['refresh', { refresh: 'Off' }],
+  ['refersh', { refersh: 'off' }],
 ])('the option %s is checked', (option, options) => {
   expect(() => fixture.open({ store: memoryStore(), ...options } as never)).toThrow(TypeError);
   expect(() => fixture.open({ store: memoryStore(), ...options } as never)).toThrow(
-    new RegExp(`^${option}: expected `),
+    new RegExp(`^${option}: (expected |invalid option$)`),
   );
 });
 
 test('other mistakes cause neither an exception nor a warning', async () => {
-  const shared = { name: 'twice', refersh: 'off', timeoutMs: '10' };
+  const shared = { name: 'twice', timeoutMs: '10' };
   const one = fixture.open(shared as never).session;
   fixture.open(shared as never);
   one.on('tokens' as never, () => {});
