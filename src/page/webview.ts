@@ -64,11 +64,13 @@ function createLoginCount(session: Session) {
     tokenChanged: (advertisingToken: string, cause: string) => {
       if ((cause === 'set' || cause === 'provide') && !fromHost.includes(advertisingToken)) gen++;
     },
-    /** The phase may have changed. A change from a user to none is a logout. */
+    /** The phase may have changed. Returns whether it is a logout: a change from a user to none. */
     phaseChanged: () => {
       const wasSignedIn = isSignedIn;
       isSignedIn = hasUser(session.state.phase);
-      if (wasSignedIn && !isSignedIn) gen++;
+      const isLogout = wasSignedIn && !isSignedIn;
+      if (isLogout) gen++;
+      return isLogout;
     },
   };
 }
@@ -214,8 +216,8 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
     session.subscribe(() => {
       // While a page is being left or restored, it briefly does not know who is signed in. That is not a logout.
       if (session.state.waitingFor === 'storage') return;
-      logins.phaseChanged();
-      if (!session.advertisingToken && !isAnnounced()) announce();
+      // A logout is announced even if the sign-in before it was not.
+      if (logins.phaseChanged() || (!session.advertisingToken && !isAnnounced())) announce();
     }),
     session.on('needsTokens', askHost),
     session.on('expired', askHost),
