@@ -6,7 +6,12 @@ import Sequencer from './test/support/sequencer.ts';
 // PostgreSQL and several nodes, the built command, other browsers, most of the model, the package as its users install it. The library
 // build is configured in vite.config.ts. What takes long and seldom fails alone is the project of `npm run test:nightly`.
 
-const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
+const page = [
+  'test/session/**/*.test.ts',
+  'test/page/**/*.test.ts',
+  'test/react-native/host.test.ts',
+  'test/fuzz/{page,drop-in}.test.ts',
+];
 /** On the source of the production build. */
 const production = ['test/session/production-errors.test.ts'];
 const pglite = ['test/database/{contract-pglite,engine-errors,location}.test.ts'];
@@ -83,8 +88,6 @@ export default defineConfig({
         ...inThreads,
         ...onPages,
         exclude: production,
-        // The files of hosts/ import the package by its name.
-        alias: { 'tessera-id/token': `${import.meta.dirname}/src/token/index.ts` },
       }),
       project('production', production, { ...inThreads, ...onPages }),
       project('model', simulated, { ...inThreads, env: { MODEL_SHARE: '0.05' } }),

@@ -88,6 +88,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['tessera-id/prebid', 'reference/tessera-id/prebid'],
     ['tessera-id/secure-signals', 'reference/tessera-id/secure-signals'],
     ['tessera-id/webview', 'reference/tessera-id/webview'],
+    ['tessera-id/react-native', 'reference/tessera-id/react-native'],
     ['tessera-id/inspector', 'reference/tessera-id/inspector'],
     ['tessera-id/uid2', 'reference/tessera-id/uid2'],
     ['tessera-id/global', 'reference/tessera-id/global'],

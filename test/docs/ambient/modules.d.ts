@@ -16,7 +16,12 @@ declare module '*/adapters' {
   export function Adapters(): import('react').ReactNode;
 }
 
-declare module '*/tessera-host' {
-  export const createTesseraHost: typeof import('../../../hosts/react-native/tessera-host').createTesseraHost;
-  export type TesseraHost = import('../../../hosts/react-native/tessera-host').TesseraHost;
+declare module 'react-native' {
+  export const AppState: { addEventListener(type: 'change', listener: (state: string) => void): unknown };
+}
+
+declare module 'expo-secure-store' {
+  export const AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY: number;
+  export function getItemAsync(key: string, options?: object): Promise<string | null>;
+  export function setItemAsync(key: string, value: string, options?: object): Promise<void>;
 }

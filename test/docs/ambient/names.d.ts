@@ -73,7 +73,6 @@ declare global {
     readonly nativeEvent: { readonly data: string; readonly url: string };
   }
   const uri: string;
-  const storage: { read(): Promise<string | null>; write(text: string): Promise<void> };
   function tokensOfTheUser(): Promise<WireAnswer>;
   const useEffect: typeof import('react').useEffect;
   const useRef: typeof import('react').useRef;
