@@ -1,5 +1,5 @@
 /**
- * The Android app of `test/hosts/android/`: `hosts/android/TesseraHost.kt`, compiled with stubs of the Android classes that it uses, and
+ * The Android app of `test/hosts/android/`: the library of `hosts/android/`, compiled with stubs of the Android classes that it uses, and
  * run on a JVM. The webview page of the demo and the tests run it. Only a clone of the repository has the files.
  */
 
@@ -12,11 +12,9 @@ import { promisify } from 'node:util';
 import { root } from '../build/dist.ts';
 import { install } from '../build/packages.ts';
 
-const HOST = 'hosts/android/TesseraHost.kt';
+const LIBRARY = 'hosts/android/src/main/kotlin/id/tessera/host';
 const RIG = 'test/hosts/android';
 const KOTLIN = `${root}test/hosts/node_modules/kotlin-compiler`;
-/** `org.json` of Android 10, in Debian's package libandroid-json-java. */
-const JSON_JAR = '/usr/share/java/com.android.json.jar';
 
 function findJava(): string | undefined {
   return ['/usr/bin/java', `${process.env['JAVA_HOME'] ?? ''}/bin/java`].find((path) => existsSync(path));
@@ -24,10 +22,8 @@ function findJava(): string | undefined {
 
 /** Return what must be installed to run the app; undefined if nothing. */
 export function missingForApp(): string | undefined {
-  if (!existsSync(root + HOST)) return 'a clone of the repository';
-  const java = !findJava() && 'Java 17 (default-jre-headless)';
-  const json = !existsSync(JSON_JAR) && 'org.json of Android (libandroid-json-java)';
-  return [java, json].filter(Boolean).join(', ') || undefined;
+  if (!existsSync(root + LIBRARY)) return 'a clone of the repository';
+  return findJava() ? undefined : 'Java 17 (default-jre-headless)';
 }
 
 /**
@@ -37,8 +33,12 @@ export function missingForApp(): string | undefined {
  */
 export async function compileApp(more = ''): Promise<string> {
   await install('test/hosts');
-  const stubs = (await readdir(root + RIG)).filter((name) => name.endsWith('.kt')).map((name) => `${RIG}/${name}`);
-  const files = [HOST, ...stubs].map((name) => root + name);
+  const found = await Promise.all(
+    [LIBRARY, RIG, `${RIG}/stubs`].map(async (folder) =>
+      (await readdir(root + folder)).map((name) => `${folder}/${name}`),
+    ),
+  );
+  const files = found.flat().flatMap((name) => (name.endsWith('.kt') ? [root + name] : []));
   const hash = createHash('sha256')
     .update(await readFile(`${root}test/hosts/package-lock.json`))
     .update(more);
@@ -49,7 +49,7 @@ export async function compileApp(more = ''): Promise<string> {
   await mkdir(building, { recursive: true });
   await writeFile(`${building}/More.kt`, more);
   const compiler = ['-cp', `${KOTLIN}/lib/kotlin-compiler.jar`, 'org.jetbrains.kotlin.cli.jvm.K2JVMCompiler'];
-  const options = ['-kotlin-home', KOTLIN, '-no-reflect', '-Werror', '-cp', JSON_JAR, '-d', building];
+  const options = ['-kotlin-home', KOTLIN, '-no-reflect', '-Werror', '-d', building];
   try {
     await promisify(execFile)(findJava()!, [
       ...['-Xmx1g', '-cp', `${KOTLIN}/lib/kotlin-preloader.jar`, 'org.jetbrains.kotlin.preloading.Preloader'],
@@ -61,6 +61,17 @@ export async function compileApp(more = ''): Promise<string> {
     await rm(building, { recursive: true, force: true });
   }
   return folder;
+}
+
+/** The class path of a program. */
+function pathOf(classes: string): string {
+  return [classes, `${KOTLIN}/lib/kotlin-stdlib.jar`].join(':');
+}
+
+/** Drive the library's machine through the cases of a file; returns the cases as it has carried them out. */
+export async function runContract(classes: string, file: string): Promise<string> {
+  const command = ['-cp', pathOf(classes), 'id.tessera.host.ContractKt', file];
+  return (await promisify(execFile)(findJava()!, command)).stdout;
 }
 
 /** A line of the app: a message to a page, an event of its listener, a line of its log, or the end of a command. */
@@ -76,8 +87,9 @@ export interface Said {
 
 /** Run the app of {@link compileApp}; `hear` receives what it says. */
 export function runApp(classes: string, hear: (said: Said) => void) {
-  const path = [classes, JSON_JAR, `${KOTLIN}/lib/kotlin-stdlib.jar`].join(':');
-  const app = spawn(findJava()!, ['-Xmx128m', '-cp', path, 'rig.RigKt'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const app = spawn(findJava()!, ['-Xmx128m', '-cp', pathOf(classes), 'id.tessera.host.RigKt'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const ended = new Promise((resolve) => app.once('close', resolve));
   const pending = new Map<number | undefined, { resolve(value: unknown): void; reject(error: Error): void }>();
   createInterface({ input: app.stdout }).on('line', (line) => {

@@ -8,7 +8,7 @@ import { streamSSE } from 'hono/streaming';
 import { compileApp, missingForApp, runApp } from './android.ts';
 
 /** The commands of `Rig.kt` that a page may send. */
-const COMMANDS = ['store', 'start', 'open', 'message', 'signedIn', 'renewed', 'signedOut'];
+const COMMANDS = ['store', 'start', 'open', 'message', 'signedIn', 'renew', 'signedOut'];
 
 /**
  * Create the routes: `GET /app` streams what the app of a page says, after `{ id }`, or `{ missing }` if there can be none;

@@ -1,4 +1,4 @@
-// The app around a page: hosts/android/TesseraHost.kt on a JVM of the demo's server, with an Android WebView; or, where it cannot run, a
+// The app around a page: the library of hosts/android on a JVM of the demo's server, with an Android WebView; or, where it cannot run, a
 // stand-in in JavaScript, with a WKWebView.
 
 const $ = (id) => document.getElementById(id);
@@ -145,7 +145,8 @@ const hear = ({ page, text, event, value, log: line }) => {
   if (event === 'needsTokens')
     handle(async () => {
       const answer = await post('/token');
-      await (answer.status === 200 ? command('renewed', { text: await answer.text() }) : command('signedOut'));
+      // Null: nobody is signed in there.
+      await command('renew', { text: answer.status === 200 ? await answer.text() : null });
     })();
 };
 
@@ -163,8 +164,8 @@ const androidObject = (name) => ({
 const explain = (text) => {
   $('which').textContent = text;
 };
-const KOTLIN = 'The server has Java: the app is hosts/android/TesseraHost.kt, compiled and run on a JVM.';
-const CHOSEN = 'The app is a stand-in in JavaScript, as you chose; hosts/android/TesseraHost.kt runs too.';
+const KOTLIN = 'The server has Java: the app is the library of hosts/android, compiled and run on a JVM.';
+const CHOSEN = 'The app is a stand-in in JavaScript, as you chose; the library of hosts/android runs too.';
 
 /** Open the page in the webview, with the bridge present at once, later, or never. */
 const open = () => {
@@ -194,13 +195,13 @@ const open = () => {
 for (const name of ['app', 'owner', 'bridge']) $(name).onchange = open;
 open();
 
-explain('The app is a stand-in in JavaScript, while the server compiles hosts/android/TesseraHost.kt.');
+explain('The app is a stand-in in JavaScript, while the server compiles the library of hosts/android.');
 const stream = new EventSource('/webview/app');
 stream.onmessage = ({ data }) => {
   const said = JSON.parse(data);
   if (said.missing) {
     stream.close();
-    explain(`The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt: ${said.missing}.`);
+    explain(`The app is a stand-in in JavaScript, not the library of hosts/android: ${said.missing}.`);
   } else if (said.id) {
     app = `/webview/app/${said.id}`;
     $('app').querySelector('[value=kotlin]').disabled = false;
@@ -220,5 +221,5 @@ stream.onerror = () => {
     app = undefined;
     open();
   }
-  explain('The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt, which has ended.');
+  explain('The app is a stand-in in JavaScript, not the library of hosts/android, which has ended.');
 };

@@ -94,7 +94,7 @@ test.skipIf(missing)(
     await shows(
       app,
       'which',
-      'The server has Java: the app is hosts/android/TesseraHost.kt, compiled and run on a JVM.',
+      'The server has Java: the app is the library of hosts/android, compiled and run on a JVM.',
     );
     await shows(frame, 'host', 'The app has responded.');
     await signInAndRefresh(app, frame, asked);
@@ -108,7 +108,7 @@ test.skipIf(missing)(
 
 test('without Java, the app is a stand-in, and the page says so', async () => {
   const { app } = await openApp('host');
-  await shows(app, 'which', 'The app is a stand-in in JavaScript, not hosts/android/TesseraHost.kt: it needs Java.');
+  await shows(app, 'which', 'The app is a stand-in in JavaScript, not the library of hosts/android: it needs Java.');
   expect(await app.isVisible('#log-panel')).toBe(false);
 });
 

@@ -1,12 +1,9 @@
-/**
- * What can be checked of hosts/ios/ without a Swift compiler: its syntax, and that it says the same as the file of hosts/android/, which
- * test/browser/webview-android.test.ts runs.
- */
+/** What can be checked of hosts/ios/ without a Swift compiler: the syntax of its files and of the Swift of the documentation. */
 
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
-import { root } from '../../build/dist.ts';
+import { filesBelow, root } from '../../build/dist.ts';
 import { INSTALL_MS, install } from '../../build/packages.ts';
 import { blocks, placeOf } from '../docs/blocks.ts';
 
@@ -43,31 +40,13 @@ const errorsOf = (code: string): number[] => {
   return found(parser.parse(code).rootNode);
 };
 
-const swift = await readFile(`${root}hosts/ios/TesseraHost.swift`, 'utf8');
-const kotlin = await readFile(`${root}hosts/android/TesseraHost.kt`, 'utf8');
-
-test('the file and the Swift of the documentation have no error of syntax, and an error is found', () => {
-  expect(errorsOf(swift)).toEqual([]);
+test('the files and the Swift of the documentation have no error of syntax, and an error is found', async () => {
+  const files = (await filesBelow(`${root}hosts/ios`)).filter((file) => file.endsWith('.swift'));
+  expect(files.length).toBeGreaterThan(8);
+  for (const file of files) expect(errorsOf(await readFile(file, 'utf8')), file).toEqual([]);
   const documented = blocks.filter(({ language }) => language === 'swift');
   expect(documented.length).toBeGreaterThan(0);
   for (const block of documented) expect(errorsOf(block.code), placeOf(block)).toEqual([]);
-  expect(errorsOf(swift.replace('let set = state.set', 'let set = = state.set'))).not.toEqual([]);
-});
-
-/** The members, types and values of the messages and of a token set, docs/webview.md and docs/protocol.md. */
-const WORDS = [
-  ...['v', 'ns', 'tessera', 'kind', 'req', 'res', 'evt', 'id', 'gen', 'type', 'body', 'error', 'version'],
-  ...['hello', 'changed', 'get', 'set', 'clear', 'phase', 'empty', 'optedOut', 'advertisingToken', 'expiresAt'],
-  ...['status', 'success', 'optout', 'invalid_token', 'expired_token', 'advertising_token', 'refresh_token'],
-  ...['refresh_response_key', 'refresh_from', 'identity_expires', 'refresh_expires', 'Retry-After'],
-];
-
-test('its words of the protocol and its times are those of the Kotlin file', () => {
-  for (const word of WORDS) expect([kotlin, swift].filter((code) => !code.includes(`"${word}"`)).length, word).toBe(0);
-  const timesOf = (code: string) =>
-    [...code.matchAll(/\b\w*?(first_?pause|min_?pause|max_?pause|due_?on_?arrival)_?ms = ([\d_]+)/gi)].map(
-      ([, name, value]) => [name!.toLowerCase().replaceAll('_', ''), Number(value!.replaceAll('_', ''))],
-    );
-  expect(timesOf(kotlin)).toHaveLength(4);
-  expect(timesOf(swift)).toEqual(timesOf(kotlin));
+  const machine = await readFile(`${root}hosts/ios/Sources/TesseraHost/Machine.swift`, 'utf8');
+  expect(errorsOf(machine.replace('let former = state', 'let former = = state'))).not.toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** Runs the app of `demo/android.ts`. Between it and a page in Chromium, this file does what Android's WebView does. */
 
 import type { Page } from 'playwright-core';
-import { compileApp as compile, missingForApp, runApp, type Said } from '../../demo/android.ts';
+import { compileApp as compile, missingForApp, runApp, runContract, type Said } from '../../demo/android.ts';
 import { blocks } from '../docs/blocks.ts';
 import { areAllRequired } from './engine.ts';
 import { firstThatRuns } from './files.ts';
@@ -13,14 +13,15 @@ export const missing = (await firstThatRuns([process.execPath])) ? missingForApp
 if (missing && areAllRequired) throw new Error(`expected what .ci/run installs, missing: ${missing}`);
 
 /** The Kotlin of the documentation, as one file: each block is the body of a function. */
-const documented = `import android.webkit.WebView
+const documented = `import android.content.Context
+import android.webkit.WebView
 import id.tessera.host.*
 
 ${blocks
   .filter(({ language }) => language === 'kotlin')
   .map(
     ({ code }, index) =>
-      `fun block${index}(webView: WebView, storage: TesseraStorage, listener: TesseraListener, response: String) {\n${code}}\n`,
+      `suspend fun block${index}(context: Context, webView: WebView, listener: TesseraListener, response: String) {\n${code}}\n`,
   )
   .join('\n')}`;
 
@@ -39,7 +40,12 @@ export interface AppOptions {
   /** The origin of the pages. */
   readonly origin: string;
   readonly owner: 'APP' | 'PAGE';
+  /** Apps with one key have one storage. */
+  readonly key?: string;
 }
+
+/** Run the contract of the hosts on a JVM; returns its cases as they were carried out. */
+export const contractOnJvm = async (file: string): Promise<string> => runContract(await compileApp(), file);
 
 /** A JVM with the app, which receives what the app says. */
 let jvm: (ReturnType<typeof runApp> & { hear: (said: Said) => void }) | undefined;
@@ -71,6 +77,7 @@ export const startAndroidApp = async (options: AppOptions) => {
     if (line) log.push(line);
   };
   await call('store', { text: null });
+  await call('storage', '');
   await call('ahead', { ms: 0 });
   await call('start', options);
 

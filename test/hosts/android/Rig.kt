@@ -2,7 +2,7 @@
  * An app with a TesseraHost, for tests: commands arrive on stdin, and what the app does is printed, one JSON object a line. What
  * Android does between app and page, the test does, with a page in Chromium.
  */
-package rig
+package id.tessera.host
 
 import android.net.Uri
 import android.os.Handler
@@ -10,96 +10,148 @@ import android.webkit.WebView
 import androidx.webkit.JavaScriptReplyProxy
 import androidx.webkit.WebMessageCompat
 import androidx.webkit.WebViewCompat
-import id.tessera.host.Owner
-import id.tessera.host.TesseraHost
-import id.tessera.host.TesseraListener
-import id.tessera.host.TesseraStorage
-import org.json.JSONObject
+import java.io.IOException
+import java.util.concurrent.CountDownLatch
+import kotlin.concurrent.thread
 
-private fun say(vararg members: Pair<String, Any?>) {
-  val line = JSONObject()
-  for ((name, value) in members) line.put(name, value ?: JSONObject.NULL)
-  println(line)
-}
+private fun say(vararg members: Pair<String, Any?>) = println(Json.write(mapOf(*members)))
 
 /** The app's storage outlives its process. */
-private var stored: String? = null
-
-private object Storage : TesseraStorage {
-  override fun read() = stored
+private class Storage(override val key: Any) : TesseraStorage {
+  override fun read(): String? = if (mode == "read") throw IOException("locked") else stored
 
   override fun write(text: String) {
+    if (mode == "write") throw IOException("full")
+    if (mode == "hang") CountDownLatch(1).await()
     stored = text
+  }
+
+  companion object {
+    @Volatile var stored: String? = null
+
+    /** What fails: `read`, `write`, or `hang` for a write that never ends. */
+    @Volatile var mode = ""
   }
 }
 
 private object Listener : TesseraListener {
-  override fun onToken(advertisingToken: String?) = say("event" to "token", "value" to advertisingToken)
+  @Volatile var fails = false
+  val requests = mutableListOf<TokenRequest>()
 
-  override fun onNeedsTokens() = say("event" to "needsTokens")
+  override fun onToken(advertisingToken: String?) {
+    say("event" to "token", "value" to advertisingToken)
+    check(!fails) { "the app's own" }
+  }
 
-  override fun onLog(line: String) = say("log" to line)
+  override fun onNeedsTokens(request: TokenRequest) {
+    requests.add(request)
+    say("event" to "needsTokens")
+  }
+
+  override fun onLog(line: String) {
+    say("log" to line)
+    check(!fails) { "the app's own" }
+  }
 }
 
-private lateinit var host: TesseraHost
+private var host: TesseraHost? = null
 private val views = mutableMapOf<String, WebView>()
 
 private class Page(val name: String) : JavaScriptReplyProxy() {
   override fun postMessage(message: String) = say("page" to name, "text" to message)
 }
 
-private fun carryOut(command: JSONObject): Any? {
-  val text = command.optString("text")
-  when (command.getString("do")) {
-    // The app starts, with what its storage contains.
-    "start" -> {
-      Handler.clear()
-      views.clear()
-      host = TesseraHost(
-        baseUrl = command.getString("baseUrl"),
-        origins = setOf(command.getString("origin")),
-        storage = Storage,
-        listener = Listener,
-        owner = Owner.valueOf(command.getString("owner")),
-        clock = Handler::now,
-      )
+private fun start(command: Map<String, Any?>) {
+  Handler.clear()
+  views.clear()
+  Listener.requests.clear()
+  host = TesseraHost(
+    baseUrl = command["baseUrl"] as String,
+    origins = setOf(command["origin"] as String),
+    // Another process has another one.
+    storage = Storage(command["key"] ?: Any()),
+    listener = Listener,
+    main = AndroidMainThread(),
+    owner = Owner.valueOf(command["owner"] as String),
+    wall = Handler::now,
+    uptime = Handler::now,
+  )
+}
+
+private fun receive(command: Map<String, Any?>) {
+  val view = views.getValue(command["view"] as String)
+  val added = WebViewCompat.added[view] ?: return
+  val origin = command["origin"] as String
+  val page = Page(command["page"] as String)
+  val message = WebMessageCompat(command["text"] as String)
+  if (origin in added.origins) added.listener.onPostMessage(view, message, Uri(origin), command["isMainFrame"] as Boolean, page)
+}
+
+/** Sign in and out on four threads at once; the last call of all is a logout. */
+private fun callFromThreads(answer: String, callback: TesseraCallback) {
+  val threads = List(4) {
+    thread {
+      repeat(50) {
+        host!!.signedIn(answer) {}
+        host!!.advertisingToken
+        host!!.signedOut {}
+        host!!.resume()
+      }
     }
-    "open" -> host.attach(views.getOrPut(text) { WebView(text) })
-    "message" -> {
-      val view = views.getValue(command.getString("view"))
-      val added = WebViewCompat.added.getValue(view)
-      val origin = command.getString("origin")
-      val page = Page(command.getString("page"))
-      if (origin in added.origins)
-        added.listener.onPostMessage(view, WebMessageCompat(text), Uri(origin), command.getBoolean("isMainFrame"), page)
-    }
-    "signedIn" -> host.signedIn(text)
-    "renewed" -> host.renewed(text)
-    "signedOut" -> host.signedOut()
-    "pause" -> host.pause()
-    "resume" -> host.resume()
-    "ahead" -> Handler.ahead = command.getLong("ms")
-    "store" -> stored = if (command.isNull("text")) null else text
-    "stored" -> return stored
-    "token" -> return host.advertisingToken
+  }
+  thread {
+    threads.forEach(Thread::join)
+    host!!.signedOut(callback)
+  }
+}
+
+private fun carryOut(command: Map<String, Any?>, callback: TesseraCallback): Any? {
+  val text = command["text"] as String?
+  when (command["do"]) {
+    "start" -> start(command)
+    "open" -> host!!.attach(views.getOrPut(text!!) { WebView(text) })
+    "detach" -> host!!.detach(views.getValue(text!!))
+    "message" -> receive(command)
+    "signedIn" -> host!!.signedIn(text!!, callback)
+    "renew" -> Listener.requests[(command["request"] as? Long ?: 0L).toInt()].renew(text, callback)
+    "signedOut" -> host!!.signedOut(callback)
+    "threads" -> callFromThreads(text!!, callback)
+    "pause" -> host!!.pause()
+    "resume" -> host!!.resume()
+    "close" -> host!!.close()
+    "ahead" -> Handler.ahead = command["ms"] as Long
+    "store" -> Storage.stored = text
+    "storage" -> Storage.mode = text!!
+    "fail" -> Listener.fails = text == "yes"
+    "stored" -> return Storage.stored
+    "token" -> return host!!.advertisingToken
+    "timers" -> return Handler.timerCount()
     else -> throw IllegalArgumentException("unknown command")
   }
   return null
 }
 
+/** The commands that end when the change is stored. */
+private val CHANGES = setOf("signedIn", "renew", "signedOut", "threads")
+
 fun main() {
-  Thread {
+  thread {
     for (line in generateSequence(::readlnOrNull)) {
       Handler.enqueue {
-        val command = JSONObject(line)
+        val command = Json.parse(line)!!
+        val number = command["number"]
+        val end = { value: Any?, error: Exception? ->
+          if (error == null) say("done" to number, "value" to value) else say("done" to number, "error" to "${error.message}")
+        }
         try {
-          say("done" to command.getInt("number"), "value" to carryOut(command))
+          val value = carryOut(command) { end(null, it) }
+          if (command["do"] !in CHANGES) end(value, null)
         } catch (error: Exception) {
-          say("done" to command.getInt("number"), "error" to error.message)
+          end(null, error)
         }
       }
     }
     System.exit(0)
-  }.start()
+  }
   Handler.loop()
 }

@@ -9,6 +9,8 @@ class Looper private constructor() {
     private val main = Looper()
 
     fun getMainLooper() = main
+
+    fun myLooper() = if (Thread.currentThread() === Handler.thread) main else null
   }
 }
 
@@ -17,21 +19,27 @@ class Handler(@Suppress("UNUSED_PARAMETER") looper: Looper) {
 
   fun postDelayed(work: Runnable, ms: Long) = timers.add(Timer(now() + ms, work))
 
-  fun removeCallbacks(work: Runnable) = timers.removeAll { it.work === work }
+  fun removeCallbacks(work: Runnable) {
+    timers.removeAll { it.work === work }
+  }
 
   private class Timer(val at: Long, val work: Runnable)
 
   companion object {
     private val queue = LinkedBlockingQueue<Runnable>()
     private val timers = mutableListOf<Timer>()
+    val thread: Thread = Thread.currentThread()
 
     /** How far the clock is ahead of this machine's, ms. */
-    var ahead = 0L
+    @Volatile var ahead = 0L
 
     fun now() = System.currentTimeMillis() + ahead
 
     /** Add work from another thread. */
     fun enqueue(work: Runnable) = queue.add(work)
+
+    /** How many timers are set. */
+    fun timerCount() = timers.size
 
     /** Forget all timers, as when an app ends. */
     fun clear() = timers.clear()

@@ -31,6 +31,10 @@ object WebViewCompat {
 
   val added = mutableMapOf<WebView, Added>()
 
+  fun removeWebMessageListener(view: WebView, name: String) {
+    if (added[view]?.name == name) added.remove(view)
+  }
+
   fun addWebMessageListener(view: WebView, name: String, origins: Set<String>, listener: WebMessageListener) {
     added[view] = Added(name, origins, listener)
   }
