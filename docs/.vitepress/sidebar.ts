@@ -20,7 +20,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Script tag', 'start/script-tag'],
     ['Single-page app', 'start/spa'],
     ['Next.js', 'start/nextjs'],
-    ['Webview', 'start/webview'],
+    ['An app with a webview', 'start/webview'],
   ],
   'Guides: pages': [
     ['Session', 'session'],
@@ -29,7 +29,6 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['React', 'react'],
     ['Other frameworks', 'guide/frameworks'],
     ['Webviews in detail', 'webview'],
-    ['Hybrid apps', 'hybrid'],
     ['Consent', 'consent'],
     ['Prebid', 'prebid'],
     ['Secure Signals', 'secure-signals'],
