@@ -29,10 +29,13 @@ export function createWebviewApp(baseUrl: string) {
       const left = new Promise<void>((resolve) => stream.onAbort(resolve));
       const missing = missingForApp();
       if (missing) return void (await send({ missing: `it needs ${missing}` }));
+      // A connection without data is closed after two minutes: a busy machine compiles longer.
+      const beat = setInterval(() => void send({}), 30_000);
       const found = await (classes ??= compileApp()).catch((error: Error) => {
         console.error(error.message);
         classes = undefined;
       });
+      clearInterval(beat);
       if (!found) return void (await send({ missing: 'it could not be compiled' }));
       if (stream.aborted) return;
       const id = crypto.randomUUID();

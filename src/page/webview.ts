@@ -66,9 +66,8 @@ function createLoginCount(session: Session) {
     },
     /** The phase may have changed. Returns whether it is a logout: a change from a user to none. */
     phaseChanged: () => {
-      const wasSignedIn = isSignedIn;
+      const isLogout = isSignedIn && !hasUser(session.state.phase);
       isSignedIn = hasUser(session.state.phase);
-      const isLogout = wasSignedIn && !isSignedIn;
       if (isLogout) gen++;
       return isLogout;
     },
