@@ -1,8 +1,10 @@
 /** The library of hosts/android/ on a JVM: the contract, and what it does with threads, a storage and a server that fail. */
 
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { INSTALL_MS } from '../../build/packages.ts';
@@ -95,6 +97,15 @@ describe.skipIf(missing)(`the Kotlin library${missing ? ` (missing: ${missing})`
     expect(await app.call('timers')).toBe(0);
     await expect(app.call('signedOut')).rejects.toThrow('the host is closed');
     await again();
+  });
+
+  test('KeystoreStorage tells a file that is absent from one that cannot be read', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tessera-keystore-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const app = await start();
+    expect(await app.call('keystore', folder)).toBeNull();
+    await writeFile(join(folder, 'tessera'), 'of another key');
+    await expect(app.call('keystore', folder)).rejects.toThrow('AndroidKeyStore');
   });
 
   test('an answer without an end is read up to 64 KiB', async () => {

@@ -4,12 +4,14 @@
  */
 package id.tessera.host
 
+import android.content.Context
 import android.net.Uri
 import android.os.Handler
 import android.webkit.WebView
 import androidx.webkit.JavaScriptReplyProxy
 import androidx.webkit.WebMessageCompat
 import androidx.webkit.WebViewCompat
+import java.io.File
 import java.io.IOException
 import java.util.concurrent.CountDownLatch
 import kotlin.concurrent.thread
@@ -125,6 +127,7 @@ private fun carryOut(command: Map<String, Any?>, callback: TesseraCallback): Any
     "fail" -> Listener.fails = text == "yes"
     "stored" -> return Storage.stored
     "token" -> return host!!.advertisingToken
+    "keystore" -> return KeystoreStorage(Context(File(text!!))).read()
     "timers" -> return Handler.timerCount()
     else -> throw IllegalArgumentException("unknown command")
   }

@@ -176,7 +176,7 @@ class TesseraHost(
     }
     onMain {
       val number = change()
-      if (number == 0) callback.done(null) else waiting.add(Waiting(number, callback))
+      if (number == 0) attempt("callback") { callback.done(null) } else waiting.add(Waiting(number, callback))
     }
   }
 
