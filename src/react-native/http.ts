@@ -20,7 +20,15 @@ async function byFetch(url: string, body: string, controller: AbortController): 
   const { signal } = controller;
   const headers = { 'content-type': 'text/plain' };
   // A redirect would send the refresh token to another server.
-  const options = { method: 'POST', headers, body, credentials: 'omit', redirect: 'error', signal } as const;
+  const options = {
+    method: 'POST',
+    headers,
+    body,
+    credentials: 'omit',
+    redirect: 'error',
+    referrerPolicy: 'no-referrer',
+    signal,
+  } as const;
   const response = await fetch(url, options);
   const answer = { status: response.status, header: (name: string) => response.headers.get(name) };
   const reader = response.body?.getReader();
