@@ -42,7 +42,7 @@ const development = {
     'storage: the store has not confirmed the change; the next page may find the former set: load the page, and call again',
   storeLate: () => warn('storage: the store has not answered for 1.5 s; this page continues in memory until it does'),
   late: (what: string, ms: number) => `${what}: no result within ${ms} ms`,
-  woken: (kind: string) => `${kind}: no answer for more than 10 s, and the page woke up or is online again`,
+  woken: (kind: string) => `${kind}: no answer for more than 10 s, and the page was away or is online again`,
   storeFailed: 'storage: the store failed; this page continues in memory',
   notCalled: 'store.update: expected a call of its argument, got none',
   notRefreshed: (isHeld: boolean) =>
