@@ -6,6 +6,7 @@
   const RealDate = Date;
   const realOpen = IDBFactory.prototype.open;
   const realPut = IDBObjectStore.prototype.put;
+  const realFetch = window.fetch;
   const realTimers = { setTimeout: window.setTimeout, setInterval: window.setInterval };
   const now = () =>
     Math.floor(startedAt + (RealDate.now() - startedAt) * speed) + (setting.shiftMs ?? 0) + (setting.skewMs ?? 0);
@@ -27,6 +28,8 @@
   // endregion
 
   // region network
+  // A session sends no Referer. The log of the demo's operator tells the pages apart by it, and everything is on loopback.
+  window.fetch = (input, init) => realFetch.call(window, input, { ...init, referrerPolicy: 'unsafe-url' });
   Object.defineProperty(Navigator.prototype, 'onLine', { get: () => setting.fault !== 'offline', configurable: true });
   // endregion
 
