@@ -129,8 +129,13 @@ test('images are pinned by digest, and actions by commit; only the job that publ
   const jobs = workflows.flatMap((text) => Object.entries<Job>(parse(text).jobs));
   const signing = jobs.filter(([, { permissions }]) => permissions?.['id-token']);
   expect(signing.map(([name]) => name)).toEqual(['publish']);
-  const runs = signing[0]![1].steps.flatMap(({ run }) => run ?? []);
-  expect(runs.filter((run) => !/^npm (?:install --global npm@|publish .*--ignore-scripts)/.test(run))).toEqual([]);
+  const lines = signing[0]![1].steps.flatMap(({ run }) => run?.trim().split('\n') ?? []);
+  expect(lines).toEqual([
+    expect.stringMatching(/^npm pack npm@[\d.]+$/),
+    expect.stringMatching(/^echo "\$SHA512 .* \| sha512sum --check$/),
+    expect.stringMatching(/^npm install --global \.\/npm-[\d.]+\.tgz$/),
+    expect.stringMatching(/^npm publish .*--ignore-scripts/),
+  ]);
 });
 
 describe('Dockerfile', async () => {
