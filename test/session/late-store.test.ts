@@ -85,6 +85,12 @@ describe('a page whose store is late when it is opened', () => {
     expect(await token).toBe('advertising-1');
   });
 
+  test('tells `getToken` at once that this page has logged the user out', async () => {
+    const { session } = await openLate(recordOf(1));
+    void session.clear().catch(() => {});
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+  });
+
   test('tells `getToken` that there is no token when the store fails', async () => {
     const fixture = createFixture();
     let fail = (_: Error) => {};

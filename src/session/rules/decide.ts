@@ -85,12 +85,14 @@ export function decide(view: View, page: PageState, now: number, isExplicit = fa
   // More instants than needed do no harm.
   const instants = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
   const wakes = [...instants, next?.at ?? 0, otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
+  // From a late store, unless the page itself has changed the user since.
+  const mayAppear = view.isLate && !view.record.changedAt;
   const awaited = reason === 'in_progress' ? (next?.action as Plan['kind']) : reason === 'storage' ? reason : undefined;
   return {
     ...facts,
     need,
     due: wait ? undefined : plan,
-    isTokenExpected: !!reason && (view.isLate || EXPECTED.includes(reason) || page.consent === undefined),
+    isTokenExpected: !!reason && (mayAppear || EXPECTED.includes(reason) || page.consent === undefined),
     wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : NEVER,
     state: {
       phase,
