@@ -7,7 +7,7 @@ import Sequencer from './test/support/sequencer.ts';
 // build is configured in vite.config.ts. What takes long and seldom fails alone is the project of `npm run test:nightly`.
 
 const page = [
-  'test/session/**/*.test.ts',
+  'test/session/*.test.ts',
   'test/page/**/*.test.ts',
   'test/react-native/host.test.ts',
   'test/fuzz/{page,drop-in}.test.ts',
@@ -31,7 +31,7 @@ const chromium = ['test/browser/{consent,script-tag,uid2}.test.ts', 'test/worlds
 const browser = ['test/browser/**/*.test.ts', 'test/worlds/**/*.test.ts'];
 /** The package, and what takes other compilers, packages or programs. */
 const built = [
-  'test/{bundles,consumers,examples,file-names,package}.test.ts',
+  'test/{bundles,consumers,examples,file-names,package,packages}.test.ts',
   'test/bench/report.test.ts',
   'test/docs/{alerts,site,types}.test.ts',
   'test/hosts/*.test.ts',
@@ -63,6 +63,7 @@ const onPages = { environment: 'happy-dom', setupFiles: 'test/support/own-global
 const inBrowsers = {
   // After all other tests: pages mostly wait, and compilers beside them do not.
   sequence: { groupOrder: 1 },
+  maxWorkers: 3 * availableParallelism(),
   globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
 };
 
@@ -90,7 +91,7 @@ export default defineConfig({
         exclude: production,
       }),
       project('production', production, { ...inThreads, ...onPages }),
-      project('model', simulated, { ...inThreads, env: { MODEL_SHARE: '0.05' } }),
+      project('model', simulated, { ...inThreads, env: { MODEL_SHARE: '0.04' } }),
       project('pglite', pglite, { globalSetup: 'test/database/pglite-folder.ts' }),
       project('chromium', chromium, inBrowsers),
       project('more-model', model, {

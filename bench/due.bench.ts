@@ -68,7 +68,7 @@ const onPGlite = async (service: Service): Promise<Measurement[]> => {
   }
 };
 
-/** The figures that docs/scaling.md multiplies. */
+/** The figures that docs/mapping/index.md states. */
 const onPostgres = async (service: Service): Promise<Measurement[]> => {
   const postgres = await startPostgres('128MB');
   try {

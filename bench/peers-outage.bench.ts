@@ -26,12 +26,18 @@ const OUTAGES: readonly (readonly [fault: Fault, seconds: number])[] = [
   ['429', 45],
 ];
 
-/** The clients that ran, by name, with their time without a valid token, s. */
-type Without = ReadonlyMap<string, number>;
+/** What one client did in an outage: its time without a valid token, s, and the refreshes that it sent. */
+interface Suffered {
+  readonly withoutS: number;
+  readonly refreshes: number;
+}
+
+/** The clients that ran, by name. */
+type All = ReadonlyMap<string, Suffered>;
 
 const choose = (page: Page, fault: Fault) => page.locator(`input[name=fault][value="${fault}"]`).dispatchEvent('click');
 
-const measureOnce = async (browser: Browser, fault: Fault, seconds: number): Promise<Without> => {
+export const measureOutage = async (browser: Browser, fault: Fault, seconds: number): Promise<All> => {
   const demo = await startDemo({ port: 0 });
   try {
     const page = await browser.newPage();
@@ -48,13 +54,16 @@ const measureOnce = async (browser: Browser, fault: Fault, seconds: number): Pro
     await sleep(seconds * 1000);
     await choose(page, 'none');
     await sleep(AFTER_S * 1000);
-    const without = new Map<string, number>();
+    const all = new Map<string, Suffered>();
     for (const frame of frames()) {
       const { none, expired } = await frame.evaluate<{ none: number; expired: number }>('measured');
-      without.set(await frame.innerText('#title'), (none + expired) / 1000);
+      const name = await (await frame.frameElement()).getAttribute('title');
+      const sent = page.locator('#counts dt', { hasText: `${name}: refreshes sent` }).locator('+ dd');
+      const refreshes = Number(await sent.innerText());
+      all.set(await frame.innerText('#title'), { withoutS: (none + expired) / 1000, refreshes });
     }
     await page.close();
-    return without;
+    return all;
   } finally {
     await demo.close();
   }
@@ -66,14 +75,14 @@ export const measure = async (): Promise<Measurement[]> => {
   try {
     const rounds = await Promise.all(
       OUTAGES.map(async ([fault, seconds]) => {
-        const measured: Without[] = [];
-        while (measured.length < ROUNDS) measured.push(await measureOnce(browser, fault, seconds));
+        const measured: All[] = [];
+        while (measured.length < ROUNDS) measured.push(await measureOutage(browser, fault, seconds));
         return { what: `${fault} for ${seconds} s`, measured };
       }),
     );
     return rounds.flatMap(({ what, measured }) =>
       [...measured[0]!.keys()].map((name) => {
-        const all = measured.map((one) => one.get(name)!);
+        const all = measured.map((one) => one.get(name)!.withoutS);
         return {
           what: `time without a valid token, ${what}, ${name}`,
           value: median(all),

@@ -4,7 +4,7 @@
  */
 
 /** The colours of a picture. */
-interface Colours {
+export interface Colours {
   readonly ink: string;
   readonly quiet: string;
   readonly line: string;

@@ -43,17 +43,33 @@ export interface ScriptFile {
 
 /** File name in `dist/` -> its sources and format. */
 export const scripts: Readonly<Record<string, ScriptFile>> = {
-  'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
-  'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
+  'tessera.js': {
+    source: 'src/page/script/script.ts',
+    format: 'iife',
+    noble: 'src/page/script/noble.ts',
+    isEager: true,
+  },
+  'tessera-uid2.js': {
+    source: 'src/page/uid2/script.ts',
+    format: 'iife',
+    noble: 'src/page/script/noble.ts',
+    isEager: true,
+  },
   'tessera-noble.js': { source: 'src/token/noble-gcm.ts', format: 'es' },
-  'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isEager: true },
-  'tessera.dev.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isDevelopment: true },
+  'tessera.full.js': { source: 'src/page/script/script.ts', format: 'iife', noble: 'build/noble.ts', isEager: true },
+  'tessera.dev.js': {
+    source: 'src/page/script/script.ts',
+    format: 'iife',
+    noble: 'build/noble.ts',
+    isDevelopment: true,
+  },
   'tessera-uid2.dev.js': {
     source: 'src/page/uid2/script.ts',
     format: 'iife',
     noble: 'build/noble.ts',
     isDevelopment: true,
   },
+  'tessera-vitals.js': { source: 'src/page/vitals/script.ts', format: 'iife' },
   'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };
 

@@ -30,9 +30,6 @@ function isRunning(pid: number): boolean {
 /** How long a test's hook may take that installs packages, ms. */
 export const INSTALL_MS = 600_000;
 
-/** Before another try, ms. */
-const PAUSE_MS = 5_000;
-
 /** Take the lock, which names the process that holds it; return whether this process has it now. */
 async function take(lock: string): Promise<boolean> {
   const isTaken = await writeFile(lock, `${process.pid}`, { flag: 'wx' }).then(
@@ -52,16 +49,15 @@ async function npmCi(name: string): Promise<void> {
   console.error(`${name}: installing its packages (npm ci)`);
   const isWindows = process.platform === 'win32';
   const command = promisify(execFile);
-  const npm = () => command(isWindows ? 'npm.cmd' : 'npm', ['ci'], { cwd: root + name, shell: isWindows });
-  const isInstalled = () => existsSync(`${root + name}/node_modules`);
+  // A build with Vite sets NODE_ENV to production in its process, with which npm would leave out all of these packages.
+  const args = ['ci', '--include=dev'];
   try {
-    let { stdout, stderr } = await npm();
-    if (!isInstalled()) {
-      // npm can end with 0 before it has installed anything, for example after the registry has closed a connection.
-      await sleep(PAUSE_MS);
-      ({ stdout, stderr } = await npm());
-    }
-    if (!isInstalled()) throw new Error(`npm has ended, and has installed nothing\n${stdout}${stderr}`);
+    const { stdout, stderr } = await command(isWindows ? 'npm.cmd' : 'npm', args, {
+      cwd: root + name,
+      shell: isWindows,
+    });
+    if (!existsSync(`${root + name}/node_modules`))
+      throw new Error(`npm has ended, and has installed nothing\n${stdout}${stderr}`);
   } catch (error) {
     const { stdout, stderr, message } = error as { stdout?: string; stderr?: string; message: string };
     throw new Error(
@@ -80,7 +76,7 @@ export async function install(name: string): Promise<void> {
   const wanted = await readFile(`${root + name}/package-lock.json`, 'utf8');
   // What was installed last: npm leaves no copy of the lock file itself.
   const stamp = `${root + name}/node_modules/.installed-lock.json`;
-  // One for all folders: of two installations at a time, npm ends one without having installed anything.
+  // One for all folders, in one that no installation deletes.
   const lock = `${root}node_modules/.installing`;
   while ((await textOf(stamp)) !== wanted) {
     if (!(await take(lock))) {

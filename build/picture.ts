@@ -26,7 +26,7 @@ try {
   await page.waitForTimeout(12_000);
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await page.evaluate('scrollTo(0, 0)');
+    await page.locator('tessera-inspector').evaluate((element) => element.scrollIntoView({ block: 'center' }));
     const { x, y, width, height } = (await page.locator('tessera-inspector').boundingBox())!;
     const clip = { x: x - 12, y: y - 12, width: width + 24, height: height + 24 };
     await page.screenshot({ path: `docs/inspector-${colorScheme}.png`, clip });

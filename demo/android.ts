@@ -29,9 +29,9 @@ export function missingForApp(): string | undefined {
 /**
  * Compile the app, unless the same was compiled before, and return the folder of its classes. Takes up to a minute.
  *
- * @param more  Kotlin to compile with it.
+ * @param more  files of Kotlin to compile with it.
  */
-export async function compileApp(more = ''): Promise<string> {
+export async function compileApp(more: readonly string[] = []): Promise<string> {
   await install('test/hosts');
   const found = await Promise.all(
     [LIBRARY, RIG, `${RIG}/stubs`].map(async (folder) =>
@@ -41,19 +41,20 @@ export async function compileApp(more = ''): Promise<string> {
   const files = found.flat().flatMap((name) => (name.endsWith('.kt') ? [root + name] : []));
   const hash = createHash('sha256')
     .update(await readFile(`${root}test/hosts/package-lock.json`))
-    .update(more);
+    .update(more.join('\0'));
   for (const file of files) hash.update(await readFile(file));
   const folder = `${root}test-output/android/${hash.digest('hex').slice(0, 16)}`;
   if (existsSync(folder)) return folder;
   const building = `${folder}-${process.pid}`;
   await mkdir(building, { recursive: true });
-  await writeFile(`${building}/More.kt`, more);
+  const added = more.map((_, index) => `${building}/More${index}.kt`);
+  for (const [index, file] of added.entries()) await writeFile(file, more[index]!);
   const compiler = ['-cp', `${KOTLIN}/lib/kotlin-compiler.jar`, 'org.jetbrains.kotlin.cli.jvm.K2JVMCompiler'];
   const options = ['-kotlin-home', KOTLIN, '-no-reflect', '-Werror', '-d', building];
   try {
     await promisify(execFile)(findJava()!, [
       ...['-Xmx1g', '-cp', `${KOTLIN}/lib/kotlin-preloader.jar`, 'org.jetbrains.kotlin.preloading.Preloader'],
-      ...[...compiler, ...options, ...files, `${building}/More.kt`],
+      ...[...compiler, ...options, ...files, ...added],
     ]);
     // Another process may have compiled the same in the meantime.
     await rename(building, folder).catch(() => {});

@@ -23,7 +23,9 @@ export function createControls(world: World): Hono {
   app.get('/events', (c) =>
     streamSSE(c, async (stream) => {
       const send = (event: object) => stream.writeSSE({ data: JSON.stringify(event) });
-      for (const request of world.log()) await send({ type: 'request', request });
+      // All at once, so that nothing happens between what is sent again and what is heard.
+      for (const request of world.log()) void send({ type: 'request', request });
+      for (const view of world.views()) void send({ type: 'view', view });
       const stop = world.on((event) => void send(event));
       await new Promise<void>((resolve) => stream.onAbort(resolve));
       stop();

@@ -29,7 +29,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/': {
     file: 'dashboard.html',
     title: 'Dashboard',
-    lead: 'Sign in, and watch a token in four tabs: it is refreshed when it is due, and expires if it is not. Then make something fail.',
+    lead: 'Tessera keeps the identity token of a signed-in reader valid, in all tabs and through failures. Look first at the Inspector: sign in, watch the token in four tabs, then make something fail.',
     // The development build, whose error messages are sentences.
     scripts: ['/tessera.dev.js'],
     modules: ['/dashboard.js'],
@@ -38,7 +38,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     file: 'compare.html',
     title: 'Side by side',
     lead: "The same fault for Tessera, Prebid's UID2 module and the UID2 JavaScript SDK.",
-    modules: ['/compare.js'],
+    modules: ['/compare.js', '/recorded.js'],
   },
   '/script-tag': {
     file: 'script-tag.html',
@@ -211,12 +211,14 @@ const CHECK_MS = 1_000;
 
 /**
  * Create the function that returns the notice of a page; undefined if the page can run. It installs the packages of a page at the first
- * call for it; the call after a failure tries again.
+ * call for it. A failure is told on each page that needs them.
  *
  * @param run  installs the packages of a folder. Default: `npm ci`, if they are not those of its lock file.
  */
 export function createNotices(run: (folder: string) => Promise<void> = install) {
   const running = new Map<string, Promise<Notice | undefined>>();
+  /** The pages that show that an install has failed: loaded again, one of them tries once more. */
+  const told = new Set<string>();
   const start = (folder: string) => {
     const result = run(folder).then(
       () => undefined,
@@ -233,9 +235,10 @@ export function createNotices(run: (folder: string) => Promise<void> = install) 
       text: 'The packages of this page are being installed, once. It opens by itself.',
       isWaiting: true,
     };
+    if (told.delete(path)) running.delete(folder);
     const late = new Promise<Notice>((resolve) => setTimeout(resolve, CHECK_MS, waiting).unref());
     const notice = await Promise.race([running.get(folder) ?? start(folder), late]);
-    if (notice && !notice.isWaiting) running.delete(folder);
+    if (notice && !notice.isWaiting) told.add(path);
     return notice;
   };
 }
@@ -280,7 +283,8 @@ export async function renderPage(
     <header class="site">
       <a class="brand" href="/">Tessera</a>
       <details class="menu"><summary>All pages</summary><nav aria-label="Pages"><ul>${nav(path)}</ul></nav></details>
-    </header>`;
+    </header>
+    <p class="notice" id="in-force" role="status" hidden><span></span><button type="button">Back to normal</button></p>`;
   const intro = `<div class="intro"><h1>${title}</h1><p>${lead}</p></div>`;
   return `<!doctype html>
 <html lang="en">

@@ -8,7 +8,14 @@ import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { root } from '../build/dist.ts';
-import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
+import {
+  answerOf,
+  type ClientOptions,
+  createClient,
+  isTokenError,
+  tokenHandler,
+  vitalsHandler,
+} from '../src/server/index.ts';
 import { createAdvertiser } from './advertiser.ts';
 import { createControls } from './controls.ts';
 import { canRun, createNotices, PAGES, renderPage } from './pages.ts';
@@ -17,7 +24,7 @@ import { createWebviewApp } from './webview.ts';
 import { createWorld, type World } from './world.ts';
 
 /** Files of `dist/` that are served under their own names. */
-const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
+const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-vitals.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'user-id-module', 'consent', 'secure-signals'];
 
 function read(file: string) {
@@ -33,6 +40,7 @@ async function bundleReact(): Promise<string> {
     format: 'esm',
     write: false,
     jsx: 'automatic',
+    external: ['/inspector.js'],
     define: { 'process.env.NODE_ENV': '"production"' },
     alias: {
       'tessera-id': `${root}dist/session/index.js`,
@@ -44,12 +52,12 @@ async function bundleReact(): Promise<string> {
 
 const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
 
-/** Path of a script or a style sheet -> its text: the pages' own files, those of `dist/`, and those built on demand. */
+/** Path of a script, a style sheet or figures -> its text: the pages' own files, those of `dist/`, and those built on demand. */
 function scriptsOf(incumbent: string | undefined): Record<string, () => Promise<string>> {
   return {
     ...Object.fromEntries(
       readdirSync(new URL('./page/', import.meta.url))
-        .filter((name) => /\.(?:js|css)$/.test(name))
+        .filter((name) => /\.(?:js|css|json)$/.test(name))
         .map((name) => [`/${name}`, () => read(`./page/${name}`)]),
     ),
     ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => readFile(`${root}dist/${name}`, 'utf8')])),
@@ -123,7 +131,7 @@ export function createPublisher(
     });
   }
   for (const [path, text] of Object.entries(scriptsOf(incumbent))) {
-    const type = path.endsWith('.css') ? 'text/css' : 'text/javascript';
+    const type = { css: 'text/css', json: 'application/json' }[path.split('.').at(-1)!] ?? 'text/javascript';
     app.get(path, async (c) => c.body(await text(), 200, { 'content-type': `${type}; charset=utf-8` }));
   }
   app.get('/demo/metrics', () => world.fetch(new Request(`${options.baseUrl}/metrics`), () => {}));
@@ -131,6 +139,11 @@ export function createPublisher(
     app.route(site.path, createReader(site.client, site.cookie));
     app.route(controlsOf(site.path), createControls(site.world));
   }
+  // region vitals
+  // The reports of the script tag's page. The dashboard shows them.
+  const vitals = vitalsHandler({ record: world.addView });
+  app.all('/vitals', (c) => vitals(c.req.raw));
+  // endregion
   app.route('/advertiser', advertiser.routes);
   app.route('/webview', webview.routes);
   // Prebid's server: it bids nothing, and the page shows its last request.

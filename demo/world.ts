@@ -6,6 +6,7 @@
 import { type Credentials, createOperator, type Operator } from '../src/operator/index.ts';
 import { memoryState } from '../src/operator/state/memory-state.ts';
 import { choiceFault, integerFault, throwIf } from '../src/token/checks.ts';
+import type { VitalsCounts, VitalsReport } from '../src/token/vitals-report.ts';
 
 /** The lifetimes of an operator, s. */
 function lifetimesOf({ refreshSeconds: refreshFrom }: Setting) {
@@ -51,7 +52,13 @@ export interface LoggedRequest {
   readonly ms: number;
 }
 
-export type WorldEvent = { type: 'setting'; setting: Setting } | { type: 'request'; request: LoggedRequest };
+/** A report of `tessera-vitals.js`. */
+export type PageView = VitalsReport | VitalsCounts;
+
+export type WorldEvent =
+  | { type: 'setting'; setting: Setting }
+  | { type: 'request'; request: LoggedRequest }
+  | { type: 'view'; view: PageView };
 
 const KEPT = 100;
 const MAX_SHIFT_MS = 400 * 86_400_000;
@@ -103,6 +110,7 @@ export function createWorld({ speed = 1 }: { readonly speed?: number } = {}) {
   let operator = start();
   const listeners = new Set<(event: WorldEvent) => void>();
   const log: LoggedRequest[] = [];
+  const views: PageView[] = [];
   let lastId = 0;
   const emit = (event: WorldEvent) => {
     for (const listener of listeners) listener(event);
@@ -124,6 +132,11 @@ export function createWorld({ speed = 1 }: { readonly speed?: number } = {}) {
     log.push(logged);
     if (log.length > KEPT) log.shift();
     emit({ type: 'request', request: logged });
+  };
+  const addView = (view: PageView) => {
+    views.push(view);
+    if (views.length > KEPT) views.shift();
+    emit({ type: 'view', view });
   };
 
   /** Answer a request at the operator's address. `cut` ends the connection without an answer. */
@@ -152,13 +165,16 @@ export function createWorld({ speed = 1 }: { readonly speed?: number } = {}) {
     startOver: () => {
       restart();
       log.length = 0;
+      views.length = 0;
       change(initial);
     },
     setting: () => setting,
     /** How the clock of the pages runs, besides the setting. */
     clock: { speed, startedAt },
     log: (): readonly LoggedRequest[] => log,
-    /** Listen for changes of the setting and for requests; returns the unsubscribe function. */
+    views: (): readonly PageView[] => views,
+    addView,
+    /** Listen for changes of the setting, requests and page views; returns the unsubscribe function. */
     on: (listener: (event: WorldEvent) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

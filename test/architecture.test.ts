@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
 import { command, entries } from '../build/entries.ts';
+import { ALTERATIONS } from './model/alterations.ts';
 
 /** The folders with packages that build/packages.ts installs. */
 const INSTALLED_ON_FIRST_USE = [
@@ -92,4 +93,11 @@ describe('the package', () => {
     const names = Object.keys(packages).filter((path) => path && !packages[path].os && !packages[path].cpu);
     expect(names.length).toBeLessThanOrEqual(300);
   });
+});
+
+test('every text that an altered rule of the model replaces is in its file', async () => {
+  for (const [file, rows] of Object.entries(ALTERATIONS)) {
+    const text = await readFile(`${root}src/session/${file}`, 'utf8');
+    expect(rows.map(([from]) => from).filter((from) => !text.includes(from))).toEqual([]);
+  }
 });

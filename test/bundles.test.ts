@@ -15,7 +15,6 @@ const packageOf = (specifier: string) => /^(?:node:|@[^/]+\/[^/]+|[^/]+)/.exec(s
 /** The entry points that import modules of Node. */
 const OF_NODE = ['./operator/node', './server/node'];
 
-/** What pages load, except the Inspector. */
 const isOfPage = (source: string) => /^(src\/)?(session|token|page)\//.test(source) && !source.includes('inspector');
 
 /** The code as esbuild writes it: it rewrites syntax that is newer than a target. */
@@ -24,7 +23,6 @@ const written = async (code: string, target: string | string[]) => {
   const { code: result } = await transform(code, { target, supported: { 'optional-chain': true } });
   return result;
 };
-/** What is newer is named by the difference. */
 const expectOldSyntax = async (code: string) =>
   expect(await written(code, Object.values(OLDEST))).toBe(await written(code, 'esnext'));
 
@@ -44,18 +42,16 @@ describe('the built files', async () => {
   };
   /** The files of an entry point, including those loaded on demand, and the packages that it imports. */
   const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`, false)];
-  /** Those of them that a static import loads. */
   const filesAtOnce = (entry: string) => [...reached(`${entries[entry]}.js`, true)];
-  /** Modules that left code in a file. */
   const contentOf = (file: Chunk | undefined) =>
     Object.entries(file?.modules ?? {}).flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []));
   const modulesOf = (entry: string) => filesOf(entry).flatMap((path) => contentOf(files.get(path)));
   const hashing = (modules: readonly string[]) => modules.filter((id) => id.includes('@noble/hashes'));
 
   describe.each([
-    ['tessera.js', ['src/page/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
-    ['tessera-uid2.js', ['src/page/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
-    ['tessera.full.js', ['build/noble.ts', '@noble/ciphers'], ['src/page/noble.ts']],
+    ['tessera.js', ['src/page/script/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
+    ['tessera-uid2.js', ['src/page/script/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
+    ['tessera.full.js', ['build/noble.ts', '@noble/ciphers'], ['src/page/script/noble.ts']],
   ])('%s', async (name, inside, outside) => {
     const chunks = await bundle(name);
     const modules = chunks.flatMap(contentOf);
@@ -71,9 +67,7 @@ describe('the built files', async () => {
       expect([...outside, 'src/token/noble.ts'].filter(has)).toEqual([]);
     });
 
-    test('contains no hashing', () => {
-      expect(hashing(modules)).toEqual([]);
-    });
+    test('contains no hashing', () => expect(hashing(modules)).toEqual([]));
   });
 
   test.each(Object.keys(entries).filter((entry) => isOfPage(entries[entry]!)))(
@@ -89,6 +83,12 @@ describe('the built files', async () => {
       expect(filesOf(entry)).toEqual([`${entries[entry]}.js`]);
     },
   );
+
+  test('the adapters of the development build import only files of its folder', async () => {
+    for (const { fileName, imports } of await bundle('development'))
+      if (/\/page\/(?!uid2|react)/.test(fileName))
+        expect(imports.filter((path) => !path.startsWith('development/chunks/'))).toEqual([]);
+  });
 
   test('a session contains no hashing', () => {
     expect(hashing(modulesOf('.'))).toEqual([]);

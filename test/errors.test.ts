@@ -6,15 +6,15 @@ import { root } from '../build/dist.ts';
 
 const read = (path: string) => readFile(`${root}${path}`, 'utf8');
 
-/** The members of the type `ErrorCode`. */
 const codesOf = (source: string): string[] => {
   const [, type = ''] = /export type ErrorCode =([\s\S]*?);/.exec(source) ?? [];
   return [...type.matchAll(/'(\w+)'/g)].map(([, code]) => code!);
 };
-/** Headings of the second level, each with its text. */
+/** The headings below "Codes", each with its text. */
 const sectionsOf = (document: string): [heading: string, text: string][] =>
   document
-    .split(/^## /m)
+    .split('\n## Codes\n')[1]!
+    .split(/^### /m)
     .slice(1)
     .map((section) => [section.split('\n')[0]!, section.slice(section.indexOf('\n')).trim()]);
 
@@ -45,9 +45,9 @@ test('messages that docs/errors.md quotes are in the source', async () => {
   ).join('\n');
   const quoted = [
     'provide rejected with ',
-    'refresh: too early to ask the service again',
-    'refresh: another tab was refreshing, and has brought no newer set',
-    'Nobody is signed in: ',
+    'refresh: no newer set: another tab was refreshing, or it is too early to ask the service again',
+    'Nobody is signed in',
+    'The stored set belongs to another user',
     'a Response',
     'a Promise',
     'a string',

@@ -2,7 +2,8 @@
  * The folders of examples/ as a user copies them, beside the packed package: type-checked, built with Vite, run against an operator.
  *
  * Next.js is not installed (it would take minutes in CI): its example imports only `cookies` of it, for which a stand-in answers, so
- * that its route handler and its components run without.
+ * that its route handler and its components run without. Nor is React Native, whose example is checked with the types that the
+ * documentation is checked with; test/hosts/metro.test.ts bundles it.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -23,7 +24,7 @@ import { openProfile } from './support/browser.ts';
 import { ruleAgainst } from './support/filter-rules.ts';
 import { consumers, installPacked, run, type User } from './support/packed.ts';
 
-const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid', 'capacitor', 'duckdb'];
+const NAMES = ['vite-react', 'nextjs', 'express', 'hono', 'plain-page', 'prebid', 'capacitor', 'expo', 'duckdb'];
 
 interface Connection {
   runAndReadAll(sql: string): Promise<{ getRowObjectsJson(): Record<string, unknown>[] }>;
@@ -51,7 +52,6 @@ async function installNextHeaders(folder: string): Promise<void> {
   );
 }
 
-/** The names of the packages in a `node_modules`. */
 async function packagesIn(modules: string): Promise<string[]> {
   const names = (await readdir(modules)).filter((name) => !name.startsWith('.'));
   const ofScope = async (name: string) =>
@@ -76,6 +76,10 @@ beforeAll(async () => {
     for (const name of await packagesIn(from)) await linkPackage(from, name);
   await cp(`${root}examples`, join(user.folder, 'examples'), { recursive: true });
   await installNextHeaders(join(user.folder, 'node_modules/next'));
+  await mkdir(join(folderOf('expo'), 'types'));
+  await cp(`${root}test/docs/ambient/react-native.d.ts`, join(folderOf('expo'), 'types/react-native.d.ts'));
+  const env = 'declare const process: { readonly env: Readonly<Record<string, string | undefined>> };';
+  await writeFile(join(folderOf('expo'), 'types/process.d.ts'), env);
   for (const name of NAMES) await symlink(join(user.folder, 'node_modules'), join(folderOf(name), 'node_modules'));
   operator = createOperator({ roles: ['GENERATOR'] });
   service = await listen(operator, { port: 0, graceMs: 0 });
@@ -281,7 +285,7 @@ describe('duckdb', () => {
     expect((await readdir(folder)).sort()).toEqual(['mappings.parquet', 'people.parquet']);
 
     // The query of the documentation selects the same: nobody of 2026 is new, and all with a raw ID are due by now.
-    const page = blocks.filter((block) => block.page.endsWith('guide/mapping-in-a-warehouse.md'));
+    const page = blocks.filter((block) => block.page.endsWith('mapping/warehouse.md'));
     const [{ code }] = page.filter(({ language }) => language === 'sql') as [(typeof page)[0]];
     await query(code.replace(/'(\w+\.\w+)'/g, `'${folder}/$1'`).replace('now()', `TIMESTAMPTZ '2027-01-01'`));
     const due = (await readFile(`${folder}/due.jsonl`, 'utf8')).trim().split('\n');
@@ -290,14 +294,40 @@ describe('duckdb', () => {
   });
 });
 
-test('express answers with the tokens of the signed-in user', async () => {
+const serveExpress = async () => {
   const { app } = await load('express', 'app.ts');
   const server = app.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   onTestFinished(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  await expectTokens((headers) => fetch(`http://127.0.0.1:${port}/token`, { method: 'POST', headers }));
-  await expectLabel((headers) => fetch(`http://127.0.0.1:${port}/`, { headers }), labelIn('base64url'));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+test('express answers with the tokens of the signed-in user', async () => {
+  const origin = await serveExpress();
+  await expectTokens((headers) => fetch(`${origin}/token`, { method: 'POST', headers }));
+  await expectLabel((headers) => fetch(`${origin}/`, { headers }), labelIn('base64url'));
+});
+
+test('express counts the page views that are reported to it, in the series that the Grafana dashboard shows', async () => {
+  const origin = await serveExpress();
+  const calls = { provide: 1, refresh: 0, failed: 0 };
+  const page = { version: 1, integration: 'script', navigation: 'navigate', persistence: 'indexeddb', calls };
+  const reports = [
+    { ...page, phase: 'fresh', tokenMs: 300, cause: 'provide' },
+    { ...page, phase: 'empty', waitingFor: 'provide' },
+    { version: 1, phase: 'empty', waitingFor: 'consent' },
+  ];
+  for (const report of reports) {
+    const { status } = await fetch(`${origin}/vitals`, { method: 'POST', body: JSON.stringify(report) });
+    expect(status).toBe(204);
+  }
+  const text = await (await fetch(`${origin}/metrics`)).text();
+  expect(text).toContain('page_views_total{token="yes",reason=""} 1');
+  expect(text).toContain('page_views_total{token="no",reason="consent"} 1');
+  expect(text).toContain('page_token_seconds_bucket{le="0.5",cause="provide"} 1');
+  const { panels } = JSON.parse(await readFile(`${root}deploy/grafana/dashboard.json`, 'utf8'));
+  const shown = [...JSON.stringify(panels).matchAll(/\bpage_\w+/g)].map(([name]) => name);
+  expect(new Set(shown)).toEqual(new Set(['page_views_total', 'page_token_seconds_bucket']));
 });
 
 test('express ends with an error if its port is in use', async () => {
@@ -326,7 +356,6 @@ test('hono answers with the tokens of the signed-in user', async () => {
   await expectLabel((headers) => app.request('/', { headers }), labelIn('hex'));
 });
 
-/** Start the example's server, until the test ends; resolves with its address. */
 const startServer = async (name: string): Promise<string> => {
   const child: ChildProcess = spawn(process.execPath, ['server.js'], {
     cwd: folderOf(name),

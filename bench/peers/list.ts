@@ -2,7 +2,7 @@
  * The clients that are compared, and when each refreshes. It must not know how they are bundled: tables and charts read it too.
  */
 
-export type PeerName = 'tessera' | 'prebid' | 'auth0' | 'oidc' | 'supabase';
+export type PeerName = 'tessera' | 'prebid' | 'auth0' | 'oidc' | 'supabase' | 'incumbent';
 export type FloorName = 'indexeddb' | 'localstorage';
 export type PageName = PeerName | FloorName;
 
@@ -25,6 +25,15 @@ export interface Peer {
   /** The interval at which it looks at its token, s; 0: a timer for the instant itself, or none. */
   readonly tickS: number;
 }
+
+/** Only where TESSERA_INCUMBENT is the path of a copy of its script. */
+export const incumbent: Peer = {
+  name: 'incumbent',
+  label: 'UID2 JavaScript SDK',
+  marginS: 0,
+  refreshes: 'timer',
+  tickS: 5,
+};
 
 export const peers: readonly Peer[] = [
   { name: 'tessera', label: 'Tessera', marginS: 0, refreshes: 'timer', tickS: 0 },

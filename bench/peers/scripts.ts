@@ -43,6 +43,8 @@ const page = (name: PageName): Promise<string> =>
 /** The scripts of a page. */
 export async function scriptsOf(name: PageName): Promise<Scripts> {
   if (name === 'tessera') return { before: await page(name), client: await textOf('dist/tessera.js') };
+  if (name === 'incumbent')
+    return { before: await page(name), client: await readFile(process.env['TESSERA_INCUMBENT']!, 'utf8') };
   if (name === 'prebid') return { before: await page(name), client: await prebidScript(PREBID_MODULES) };
   return { before: '', client: await page(name) };
 }

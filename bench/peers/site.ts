@@ -1,6 +1,7 @@
 /** The pages of the comparison, the services behind them and a browser, all on loopback. */
 
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { createAdaptorServer } from '@hono/node-server';
 import type { BrowserContext, Page } from 'playwright-core';
 import { toWire } from '../../src/token/index.ts';
@@ -33,6 +34,8 @@ export interface Visit {
 export interface Comparison {
   readonly engine: string;
   readonly ledger: Ledger;
+  /** How long the operator takes to answer a refresh, ms; at first 0. */
+  refreshMs: number;
   /** A new profile. */
   profile(): Promise<BrowserContext>;
   /** Open a page in a tab of a profile, and wait until its token is readable. `before` runs before the navigation. */
@@ -50,7 +53,7 @@ const htmlOf = (name: PageName, query: URLSearchParams): string => {
 };
 
 /** The operator of `dist/`, whose refreshes the ledger counts, and the publisher's route that fetches a token set. */
-const startOperator = async (ledger: Ledger) => {
+const startOperator = async (ledger: Ledger, delay: () => Promise<void>) => {
   const [{ createOperator }, { listen }, { createClient }] = await Promise.all([
     builtOperator(),
     builtNode(),
@@ -65,9 +68,12 @@ const startOperator = async (ledger: Ledger) => {
   const listening = await listen(
     {
       fetch: async (request) => {
-        if (request.method !== 'POST' || !request.url.endsWith('/v2/token/refresh')) return operator.fetch(request);
+        // The UID2 JavaScript SDK adds its version as a query.
+        const isRefresh = request.method === 'POST' && new URL(request.url).pathname === '/v2/token/refresh';
+        if (!isRefresh) return operator.fetch(request);
         const body = await request.text();
         ledger.refreshed(body);
+        await delay();
         return operator.fetch(new Request(request.url, { method: 'POST', headers: request.headers, body }));
       },
     },
@@ -99,12 +105,11 @@ const serve = async (fetch: (request: Request) => Response | Promise<Response>) 
 };
 
 /** Build the pages, start the services and a browser. */
-async function startComparison(): Promise<Comparison> {
+async function startComparison(names: readonly PageName[]): Promise<Comparison> {
   const ledger = createLedger();
-  const names: readonly PageName[] = [...peers.map(({ name }) => name), 'indexeddb', 'localstorage'];
   const scripts = new Map<string, Scripts>();
   for (const name of names) scripts.set(name, await scriptsOf(name));
-  const { listening, token } = await startOperator(ledger);
+  const { listening, token } = await startOperator(ledger, () => sleep(comparison.refreshMs));
   const authority = await serve(createAuthority(ledger).fetch);
   const answer = (body: string, type: string) => new Response(body, { headers: { 'content-type': type } });
   const site = await serve(async (request) => {
@@ -114,7 +119,10 @@ async function startComparison(): Promise<Comparison> {
     const [, kind, file = ''] = pathname.split('/');
     const found = scripts.get(file.replace('.js', ''));
     if (kind === 'before' && found) return answer(found.before, 'text/javascript');
-    if (kind === 'client' && found) return answer(found.client, 'text/javascript');
+    if (kind === 'client' && found) {
+      const headers = { 'content-type': 'text/javascript', 'content-encoding': 'gzip' };
+      return new Response(gzipSync(found.client), { headers });
+    }
     return answer(htmlOf(kind as PageName, searchParams), 'text/html');
   });
   const { browser, engine } = await launchBrowser();
@@ -147,9 +155,10 @@ async function startComparison(): Promise<Comparison> {
     );
     return page;
   };
-  return {
+  const comparison: Comparison = {
     engine,
     ledger,
+    refreshMs: 0,
     profile: () => browser.newContext(),
     open,
     close: async () => {
@@ -159,11 +168,17 @@ async function startComparison(): Promise<Comparison> {
       site.close();
     },
   };
+  return comparison;
 }
 
-/** Measure in a comparison, which is closed afterwards, also after a failure. */
-export async function inComparison<T>(measure: (comparison: Comparison) => Promise<T>): Promise<T> {
-  const comparison = await startComparison();
+const ALL: readonly PageName[] = [...peers.map(({ name }) => name), 'indexeddb', 'localstorage'];
+
+/** Measure in a comparison of some pages, which is closed afterwards, also after a failure. */
+export async function inComparison<T>(
+  measure: (comparison: Comparison) => Promise<T>,
+  names: readonly PageName[] = ALL,
+): Promise<T> {
+  const comparison = await startComparison(names);
   try {
     return await measure(comparison);
   } finally {

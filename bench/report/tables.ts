@@ -64,19 +64,19 @@ export const CPU = ['full speed', 'CPU slowed 4 times'] as const;
 
 const ROWS: readonly Row[] = [
   [
-    'time to the token on a return visit, as a multiple of a bare IndexedDB read: full speed / CPU throttled 4 times',
+    'time to the token of a return visit, in bare reads of IndexedDB: full speed / CPU slowed 4 times',
     both('token-in-hand', CPU),
   ],
   ['main-thread time until the token', both('main-thread', CPU, milliseconds)],
   [
-    'refresh delay until the request reaches the service: median / worst of 8 tabs',
+    'refresh delay: median / worst of 8 tabs',
     (results, series) =>
       valueAt(results, 'tabs', series) === undefined
         ? undefined
-        : (both('lateness', ['median', 'worst'], milliseconds)(results, series) ?? 'no timer: refreshes when called'),
+        : (both('lateness', ['median', 'worst'], milliseconds)(results, series) ?? 'when called'),
   ],
   ['requests to refresh one identity in ten tabs', one('tabs')],
-  ['timers fired per minute in an idle visible page', one('idle')],
+  ['timers per minute in an idle page', one('idle')],
   ['heap of a session at rest', one('heap', undefined, (kib) => `${figure(kib)} KiB`)],
   ['script size (Brotli)', one('size', undefined, (bytes) => `${figure(bytes / 1000)} kB`)],
 ];

@@ -5,7 +5,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
-import { examplesOf } from '../../src/cli/examples.ts';
+import { examplesOf } from '../../src/cli/output/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { silentIo } from '../silent-io.ts';
 
@@ -72,7 +72,7 @@ export async function writeCommandLine(folder: string): Promise<void> {
     '',
     `${program.description()}. Version ${manifest.version}.`,
     '',
-    'How to use it: [the command line](../command-line.md). Input, output and exit codes: [exact rules](../command-line-reference.md).',
+    'How to use it, input, output and exit codes: [the command line](../operating/command-line.md).',
     '',
     ...commands.flatMap((command) => sections(command)),
   ];

@@ -1,5 +1,7 @@
 // Shared code of the demo pages: short names for the DOM, calls of the publisher's server, and the panel of the reader.
 
+import { inspect } from '/inspector.js';
+
 export const $ = (id) => document.getElementById(id);
 
 export const operator = document.querySelector('meta[name=operator]').content;
@@ -35,28 +37,44 @@ export async function provide({ signal }, path = '/token') {
 }
 // endregion
 
-const MEANINGS = {
-  empty: 'There is no token set. Sign in to get one.',
-  fresh: 'Valid. It is refreshed when it is due.',
-  due: 'Valid, and due for a refresh.',
-  stale: 'Expired. No token is given out until a refresh brings a new one.',
-  ended: 'The operator no longer accepts the refresh token.',
-  optedOut: 'This reader has opted out: there is no token, and only the opt-out is stored.',
+const element = (name, textContent) => Object.assign(document.createElement(name), { textContent });
+
+/** Show pairs of a name and a figure in a `<dl class="figures">`. */
+export const showFigures = (list, figures) =>
+  list.replaceChildren(
+    ...figures.map(([name, figure]) => {
+      const item = document.createElement('div');
+      item.append(element('dt', name), element('dd', figure));
+      return item;
+    }),
+  );
+
+/** Show rows of a name, a value and its text as bars in a `<div class="bars">`. */
+export const showBars = (parent, rows) => {
+  const max = Math.max(1, ...rows.map(([, value]) => value));
+  parent.replaceChildren(
+    ...rows.flatMap(([name, value, text]) => {
+      const bar = Object.assign(document.createElement('progress'), { max, value });
+      bar.setAttribute('aria-label', name);
+      return [element('span', name), bar, element('span', text)];
+    }),
+  );
 };
-const WITHOUT_CONSENT = 'Without consent, the session reads, stores and sends nothing.';
 
 export const phaseText = (phase) => (phase === 'optedOut' ? 'opted out' : phase);
 
-/** Keep the elements `phase`, `token` and `meaning`, if the page has them, in step with the session. */
+/** Keep the elements `phase`, `token` and `meaning`, if the page has them, in step with the session, in the words of the Inspector. */
 export function showToken(session) {
+  const { explain } = inspect(session);
   const show = () => {
-    const { phase, waitingFor } = session.state;
-    const meaning = waitingFor === 'consent' ? WITHOUT_CONSENT : MEANINGS[phase];
-    const texts = { phase: phaseText(phase), token: tail(session.advertisingToken), meaning };
+    const { phase } = session.state;
+    const texts = { phase: phaseText(phase), token: tail(session.advertisingToken), meaning: explain() };
     for (const [id, text] of Object.entries(texts)) if ($(id) && $(id).textContent !== text) $(id).textContent = text;
     if ($('phase')) $('phase').dataset.phase = phase;
   };
   session.subscribe(show);
+  // Reading the state makes the session notice that time has passed.
+  setInterval(() => document.hidden || show(), 1000);
   show();
   return show;
 }

@@ -1,6 +1,6 @@
 // The comparison: one frame for each runtime. All of them have the same reader and the same fault.
 
-import { $, newReader, post } from '/common.js';
+import { $, newReader, post, showFigures } from '/common.js';
 import { change, done, followEvents, refreshNow, showPause } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
@@ -13,7 +13,6 @@ const isHere = {
 const running = Object.keys(NAMES).filter((name) => isHere[name]);
 $('no-prebid').hidden = isHere['compare/prebid'];
 $('no-incumbent').hidden = isHere['compare/incumbent'];
-$('running').textContent = running.map((name) => NAMES[name]).join(', ');
 
 /** The window of a client's frame. */
 const windowOf = (from) => document.querySelector(`iframe[title="${NAMES[from]}"]`)?.contentWindow;
@@ -21,25 +20,24 @@ const windowOf = (from) => document.querySelector(`iframe[title="${NAMES[from]}"
 /** Requests by runtime since this page was opened. */
 const counts = {};
 const showCounts = () => {
-  $('counts').replaceChildren(
-    ...running.flatMap((from) => {
+  // A frame whose packages are being installed measures nothing yet.
+  const isMeasured = (name) => windowOf(name)?.measured;
+  const names = (some) => some.map((name) => NAMES[name]).join(', ');
+  $('running').textContent = names(running.filter(isMeasured)) || 'none yet';
+  $('starting').textContent = names(running.filter((name) => !isMeasured(name)));
+  $('not-yet').hidden = running.every(isMeasured);
+  showFigures(
+    $('counts'),
+    running.flatMap((from) => {
       const { none = 0, expired = 0 } = windowOf(from)?.measured ?? {};
-      const figures = {
-        'without a valid token': `${Math.round((none + expired) / 1000)} s`,
-        'refreshes sent': counts[from] ?? 0,
-      };
-      return Object.entries(figures).map(([what, figure]) => {
-        const item = document.createElement('div');
-        const term = item.appendChild(document.createElement('dt'));
-        const value = item.appendChild(document.createElement('dd'));
-        term.textContent = `${NAMES[from]}: ${what}`;
-        value.textContent = figure;
-        return item;
-      });
+      return [
+        [`${NAMES[from]}: without a valid token`, `${Math.round((none + expired) / 1000)} s`],
+        [`${NAMES[from]}: refreshes sent`, counts[from] ?? 0],
+      ];
     }),
   );
   const { session } = windowOf('compare/tessera') ?? {};
-  if (session) showPause(session.state, 'Tessera: ');
+  if (session) showPause(session, 'Tessera: ');
 };
 window.demoWorld.realInterval(showCounts, 500);
 $('refresh-now').onclick = () => refreshNow(windowOf('compare/tessera').session);

@@ -1,6 +1,6 @@
 // The dashboard: a publisher's page with a session and its Inspector, and the controls for clock, storage and operator.
 
-import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
+import { $, formatTime, operator, post, provide, showBars, showFigures, showReader, showToken } from '/common.js';
 import { done, followEvents, refreshNow, showPause, travel } from '/faults.js';
 import '/inspector.js';
 
@@ -38,14 +38,12 @@ $('inspector').session = session;
 // endregion
 
 showReader(session);
-const showNow = showToken(session);
-// Reading the state makes the session notice that time has passed.
+showToken(session);
 setInterval(() => document.hidden || show(), 1000);
 
 /** Show the times of the set in force, by this device's clock. */
 function show() {
-  showNow();
-  showPause(session.state);
+  showPause(session);
   const { refreshAt, expiresAt, endsAt, persistence, clockOffsetMs = 0 } = session.state;
   $('facts').hidden = expiresAt === undefined;
   if (expiresAt === undefined) return;
@@ -120,7 +118,39 @@ const showRequest = ({ at, from, path, status, ms }) => {
   if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
   $('no-requests').hidden = true;
 };
-// The server sends all requests again on a new connection.
-followEvents(showRequest).onopen = () => {
+// region vitals
+// The share of page views with a token, the time to it, and why the others had none.
+const views = [];
+const REASONS = {
+  host: 'nobody is signed in',
+  provide: "the publisher's server had not answered",
+  refresh: 'the operator had not answered',
+};
+const hadToken = ({ tokenMs }) => tokenMs !== undefined;
+const showView = (view) => {
+  views.push(view);
+  const withToken = views.filter(hadToken);
+  const times = views.flatMap(({ tokenMs = [] }) => tokenMs).sort((one, other) => one - other);
+  showFigures($('views'), [
+    ['Page views', views.length],
+    ['With a token', `${Math.round((100 * withToken.length) / views.length)} %`],
+    ['Time to the token, median', times.length ? `${times[Math.floor(times.length / 2)]} ms` : '-'],
+  ]);
+  const counts = {};
+  for (const { waitingFor, lastError, nextReason } of views.filter((one) => !hadToken(one))) {
+    const reason = waitingFor ?? lastError ?? nextReason;
+    const text = `Without: ${REASONS[reason] ?? reason}`;
+    counts[text] = (counts[text] ?? 0) + 1;
+  }
+  showBars(
+    $('reasons'),
+    Object.entries(counts).map(([text, count]) => [text, count, count]),
+  );
+};
+// endregion
+
+// The server sends all requests and reports again on a new connection.
+followEvents(showRequest, showView).onopen = () => {
   $('requests').textContent = '';
+  views.length = 0;
 };

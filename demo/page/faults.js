@@ -2,6 +2,7 @@
 // dashboard and the comparison, whose operator has an address and a clock of its own, share them.
 
 import { $, post } from '/common.js';
+import { inspect } from '/inspector.js';
 
 /** The setting of the demo, kept up to date by `world.js`. */
 export const { setting } = window.demoWorld;
@@ -24,12 +25,13 @@ const showSetting = () => {
     input.checked = String(setting[input.name]) === input.value;
 };
 
-/** Follow the events of the demo: apply settings, and pass each request at the operator to `onRequest`. */
-export function followEvents(onRequest) {
+/** Follow the events of the demo: apply settings, pass requests at the operator to `onRequest`, reports of page views to `onView`. */
+export function followEvents(onRequest, onView = () => {}) {
   const events = new EventSource(`${controls}/events`);
   events.onmessage = ({ data }) => {
-    const { type, setting: next, request } = JSON.parse(data);
+    const { type, setting: next, request, view } = JSON.parse(data);
     if (type === 'request') onRequest(request);
+    if (type === 'view') onView(view);
     if (type !== 'setting') return;
     window.demoWorld.spread(next);
     showSetting();
@@ -37,25 +39,23 @@ export function followEvents(onRequest) {
   return events;
 }
 
-/** Why an attempt waits, in `state.next`. All tabs share the pause, whichever has failed. */
-const PAUSES = {
-  back_off: ': the session pauses after failures, as on any page',
-  woken: ': the page has come back',
-  refused: ': the session pauses after a refusal, as on any page',
-  retry_after: ': the operator has asked for a pause, which no session shortens',
-};
+/** The reasons in `state.next` of a pause after a failure. All tabs share the pause, whichever has failed. */
+const PAUSES = ['back_off', 'woken', 'refused', 'retry_after'];
 
 /**
  * After a failure, once the operator works again, show when the session tries again by itself.
  *
  * @param who  names the session, if the page shows several.
  */
-export function showPause({ next: { at, reason } = {} }, who = '') {
+export function showPause(session, who = '') {
+  const { at, reason } = session.state.next ?? {};
   const seconds = Math.ceil((at - Date.now()) / 1000 / window.demoWorld.speed);
-  const isShown = setting.fault === 'none' && reason in PAUSES && seconds > 0;
+  const isShown = setting.fault === 'none' && PAUSES.includes(reason) && seconds > 0;
   $('pause').hidden = !isShown;
   if (!isShown) return;
-  $('pause-text').textContent = `${who}The next attempt is in ${seconds} s${PAUSES[reason]}.`;
+  // The Inspector's words are at the end of its second sentence.
+  const [, why] = /\(([^(]+)\)\.$/.exec(inspect(session).explain());
+  $('pause-text').textContent = `${who}The next attempt is in ${seconds} s (${why}).`;
   $('refresh-now').hidden = reason === 'retry_after';
 }
 

@@ -1,6 +1,6 @@
 // Figures and charts, drawn only from `GET /metrics`.
 
-import { $ } from '/common.js';
+import { $, showBars, showFigures } from '/common.js';
 
 // region read
 /** Parse the samples of the Prometheus text format: name, labels, value. */
@@ -21,19 +21,9 @@ const parse = (text) =>
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const sum = (samples) => samples.reduce((total, { value }) => total + value, 0);
 
-const bars = (element, rows) => {
-  const longest = Math.max(1, ...rows.map(([, value]) => value));
-  const parts = rows.flatMap(([name, value, text]) => {
-    const label = Object.assign(document.createElement('span'), { textContent: name });
-    const bar = Object.assign(document.createElement('progress'), { max: longest, value });
-    bar.setAttribute('aria-label', name);
-    return [label, bar, Object.assign(document.createElement('span'), { textContent: text })];
-  });
-  element.replaceChildren(...parts);
-};
-
 function show(text) {
-  const samples = parse(text);
+  // This page reads the metrics every two seconds, which is no use of the operator.
+  const samples = parse(text).filter(({ labels }) => labels.path !== '/metrics');
   const of = (name, labels = {}) =>
     samples.filter(
       (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
@@ -47,15 +37,9 @@ function show(text) {
     'Tokens refreshed': sum(of('tessera_http_requests_total', { path: '/v2/token/refresh', status: 'success' })),
     'Identifiers mapped': sum(of('tessera_identifiers_mapped_total', { result: 'mapped' })),
   };
-  $('figures').replaceChildren(
-    ...Object.entries(figures).map(([name, value]) => {
-      const item = document.createElement('div');
-      item.append(
-        Object.assign(document.createElement('dt'), { textContent: name }),
-        Object.assign(document.createElement('dd'), { textContent: number.format(value) }),
-      );
-      return item;
-    }),
+  showFigures(
+    $('figures'),
+    Object.entries(figures).map(([name, value]) => [name, number.format(value)]),
   );
   const answers = requests
     .map(({ labels, value }) => [
@@ -64,11 +48,11 @@ function show(text) {
       number.format(value),
     ])
     .sort((one, other) => other[1] - one[1]);
-  bars($('answers'), answers);
+  showBars($('answers'), answers);
   $('no-answers').hidden = answers.length > 0;
   const all = sum(of('tessera_http_request_duration_seconds_count'));
   const bounds = [0.001, 0.005, 0.025, 0.1, 0.5, 1];
-  bars(
+  showBars(
     $('latency'),
     bounds.map((bound) => {
       const share = all ? (100 * sum(of('tessera_http_request_duration_seconds_bucket', { le: `${bound}` }))) / all : 0;

@@ -3,7 +3,7 @@
 import { $, formatTime, phaseText, showReader, showToken } from '/common.js';
 
 const CAUSES = {
-  set: 'from the page',
+  set: 'set by the page',
   provide: "from the publisher's server",
   refresh: 'refreshed here',
   tab: 'from another tab',
@@ -41,8 +41,7 @@ window.tessera.push(({ session }) => {
     phase = session.state.phase;
   });
   showReader(session);
-  const show = showToken(session);
-  setInterval(() => document.hidden || show(), 1000);
+  showToken(session);
   $('refresh').onclick = () => session.refresh().catch(({ message }) => add('refresh', message));
   $('inspect').onclick = () =>
     document.head.append(Object.assign(document.createElement('script'), { src: '/tessera-inspector.js' }));

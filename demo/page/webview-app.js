@@ -17,7 +17,7 @@ const log = (from, message) => {
   const row = $('messages').insertRow(0);
   $('no-messages').hidden = true;
   row.insertCell().textContent = from;
-  row.insertCell().textContent = `${kind} ${type}, generation ${gen}${body?.phase ? `, ${body.phase}` : ''}${token ? `, token ${short(token)}` : ''}${error ? `, refused: ${error}` : ''}`;
+  row.insertCell().textContent = `${kind} ${type}, gen ${gen}${body?.phase ? `, ${body.phase}` : ''}${token ? `, token ${short(token)}` : ''}${error ? `, refused: ${error}` : ''}`;
 };
 
 const show = (token) => {

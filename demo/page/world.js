@@ -53,7 +53,47 @@
     else if (before.shiftMs !== setting.shiftMs || before.skewMs !== setting.skewMs) dispatchEvent(new Event('online'));
     else if ([before.fault, setting.fault].includes('offline') && before.fault !== setting.fault)
       dispatchEvent(new Event(navigator.onLine ? 'online' : 'offline'));
+    tell();
   };
+
+  const NORMAL = { fault: 'none', skewMs: 0, storage: 'works' };
+  const WORDS = {
+    fault: {
+      offline: 'the network is off',
+      503: 'the operator answers 503',
+      429: 'the operator answers 429',
+      hang: 'the operator does not respond',
+      malformed: 'the operator sends malformed responses',
+      'wrong-key': 'the operator encrypts with a wrong key',
+    },
+    skewMs: { 3600000: "the reader's clock is 1 h ahead", '-3600000': "the reader's clock is 1 h behind" },
+    storage: { refused: "the reader's storage is refused", full: "the reader's disk is full" },
+  };
+  /** Tell on each page what the visitor has chosen to fail, on whichever page. */
+  const tell = () => {
+    const notice = document.getElementById('in-force');
+    if (!notice) return;
+    const words = Object.entries(WORDS).flatMap(([name, of]) => of[setting[name]] ?? []);
+    notice.hidden = words.length === 0;
+    notice.firstElementChild.textContent = `Chosen to fail: ${words.join(', ')}.`;
+  };
+  const end = async () => {
+    const headers = { 'content-type': 'application/json' };
+    for (const controls of ['/demo', '/compare/demo'])
+      await realFetch(`${controls}/setting`, { method: 'POST', headers, body: JSON.stringify(NORMAL) });
+    window.demoWorld.spread(NORMAL);
+  };
+  addEventListener('DOMContentLoaded', () => {
+    tell();
+    document.querySelector('#in-force button')?.addEventListener('click', end);
+  });
+  // A visit ends with its last page, and with it what was chosen: the first page of the next visit is the only one that is open.
+  if (window === top) {
+    const isSameTab = sessionStorage.getItem('visit');
+    sessionStorage.setItem('visit', 'yes');
+    navigator.locks.request('demo-visit', { ifAvailable: true }, (lock) => lock && !isSameTab && end());
+    navigator.locks.request('demo-visit', { mode: 'shared' }, () => new Promise(() => {}));
+  }
   const channel = new BroadcastChannel(name);
   channel.onmessage = ({ data }) => apply(data);
   window.demoWorld = {

@@ -35,12 +35,12 @@ export default defineConfig({
   themeConfig: {
     nav: [
       { text: 'Get started', link: '/start/script-tag', activeMatch: '^/start/' },
-      { text: 'Guides', link: '/guide/server', activeMatch: '^/guide/' },
+      { text: 'Guides', link: '/pages/session', activeMatch: '^/(pages|mapping|operating)/' },
       { text: 'Concepts', link: '/concepts/life', activeMatch: '^/concepts/' },
       {
         text: 'Reference',
         link: '/session-reference',
-        activeMatch: '^/(session-reference|protocol|errors|command-line|reference)',
+        activeMatch: '^/(session-reference|errors|migration|protocol|reference)',
       },
     ],
     sidebar,

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import express from 'express';
 import { createClient, tokenHandler } from 'tessera-id/server';
 import { toNodeListener } from 'tessera-id/server/node';
+import { metrics, vitals } from './vitals.ts';
 
 const required = (name: string): string => {
   const value = process.env[name];
@@ -39,9 +40,17 @@ const tokens = tokenHandler({
 export const app = express();
 // Before every body parser: the listener reads the request itself, and converts it to a `Request`.
 app.use('/token', toNodeListener(tokens));
+app.use('/vitals', vitals);
 // While developing, the file that says in the console what is wrong.
 const script = process.env['NODE_ENV'] === 'production' ? 'tessera.js' : 'tessera.dev.js';
 app.get('/tessera.js', (_request, response) => response.sendFile(script, { root: 'node_modules/tessera-id/dist' }));
+app.get('/tessera-vitals.js', (_request, response) =>
+  response.sendFile('tessera-vitals.js', { root: 'node_modules/tessera-id/dist' }),
+);
+// For Prometheus. On your own server, let the proxy answer this path to nobody else.
+app.get('/metrics', async (_request, response) => {
+  response.type(metrics.contentType).send(await metrics.metrics());
+});
 app.get('/', async (request, response) => {
   const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', baseUrl);
   // A cache must not give the page of one user to another.

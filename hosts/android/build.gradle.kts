@@ -2,6 +2,7 @@ plugins {
   id("com.android.library") version "8.13.0"
   id("org.jetbrains.kotlin.android") version "2.2.20"
   `maven-publish`
+  signing
 }
 
 group = "id.tessera"
@@ -18,7 +19,12 @@ android {
     sourceCompatibility = JavaVersion.VERSION_17
     targetCompatibility = JavaVersion.VERSION_17
   }
-  publishing { singleVariant("release") { withSourcesJar() } }
+  publishing {
+    singleVariant("release") {
+      withSourcesJar()
+      withJavadocJar()
+    }
+  }
 }
 
 kotlin {
@@ -39,9 +45,32 @@ publishing {
         name = "Tessera host"
         description = "The app's side of a webview that shares one identity token with its page."
         url = "https://github.com/tessera-id/tessera"
-        licenses { license { name = "Apache-2.0" } }
-        scm { url = "https://github.com/tessera-id/tessera" }
+        licenses {
+          license {
+            name = "Apache-2.0"
+            url = "https://www.apache.org/licenses/LICENSE-2.0.txt"
+          }
+        }
+        developers {
+          developer {
+            id = "tessera-id"
+            name = "The Tessera maintainers"
+            url = "https://github.com/tessera-id"
+          }
+        }
+        scm {
+          url = "https://github.com/tessera-id/tessera"
+          connection = "scm:git:https://github.com/tessera-id/tessera.git"
+          developerConnection = "scm:git:ssh://git@github.com/tessera-id/tessera.git"
+        }
       }
     }
   }
+}
+
+// Maven Central accepts only signed files: `ORG_GRADLE_PROJECT_signingKey` has the key, armoured.
+signing {
+  useInMemoryPgpKeys(findProperty("signingKey") as String?, findProperty("signingPassword") as String?)
+  isRequired = hasProperty("signingKey")
+  sign(publishing.publications["release"])
 }

@@ -1,16 +1,14 @@
 /// <reference types="node" />
 /**
- * The command `demo`: starts the demo in the package, and stops it at a signal.
- *
- * The build puts `demo/main.ts` into `dist/demo/main.js`, with the pages beside it. It is loaded by its address and not bundled
- * into the command, because it finds its pages and the scripts of `dist/` relative to itself.
+ * The command `demo`: starts the demo in the package, `dist/demo/main.js`. It is loaded by its address and not bundled into the
+ * command, because it finds its pages and the scripts of `dist/` relative to itself.
  */
 
 import { existsSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
-import { listenError } from './listen-error.ts';
-import { listed } from './style.ts';
+import { listenError } from './operator/listen-error.ts';
+import { listed } from './output/style.ts';
 
 interface DemoModule {
   startDemo(options: { readonly port?: number }): Promise<{
@@ -29,7 +27,7 @@ function findDemo(): string {
   return found.href;
 }
 
-function parsePort(text: string): number {
+export function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (!(port <= 65_535)) throw new InvalidArgumentError('expected a whole number from 0 to 65535');
   return port;

@@ -1,13 +1,12 @@
-/**
- * The command `inspect`: describes a token set in words. It needs no service, and prints no token and no key.
- */
+/** The command `inspect`: describes a token set in words. It needs no service, and prints no token and no key. */
 
 import { Command } from 'commander';
 import { phaseOf, type TokenSet } from '../token/index.ts';
+import type { Phase, PhaseWithUser } from '../token/phase.ts';
+import { readAnswer } from './input/token-file.ts';
 import type { Io } from './io.ts';
-import { formatDuration } from './progress.ts';
-import { coloursOf, listed } from './style.ts';
-import { readAnswer } from './token-file.ts';
+import { formatDuration } from './output/progress.ts';
+import { coloursOf, listed } from './output/style.ts';
 
 /** The first character of an advertising token encodes scope and type, the second its version (docs/protocol.md, "Tokens"). */
 const KINDS: Readonly<Record<string, string>> = {
@@ -17,7 +16,7 @@ const KINDS: Readonly<Record<string, string>> = {
   F: 'EUID, from a phone number',
 };
 
-const MEANINGS = {
+const MEANINGS: Readonly<Record<PhaseWithUser, string>> = {
   fresh: 'the advertising token is valid, no refresh is due',
   due: 'the advertising token is valid, a refresh is due',
   stale: 'the advertising token has expired, the refresh token has not',
@@ -25,24 +24,13 @@ const MEANINGS = {
 };
 
 /** The content of a set, without secrets. Instants are epoch ms. */
-interface Inspection {
-  readonly status: 'success';
-  readonly phase: keyof typeof MEANINGS;
-  readonly kind: string;
-  readonly advertisingTokenLength: number;
-  readonly refreshTokenLength: number;
-  readonly refreshAt: number;
-  readonly expiresAt: number;
-  readonly endsAt: number;
-}
-
-function inspectSet(set: TokenSet, now: number): Inspection {
+function inspectSet(set: TokenSet, now: number) {
   const { advertisingToken, refreshToken, refreshAt, expiresAt, endsAt } = set;
   const kind = KINDS[advertisingToken[0]!];
   const version = /^\d$/.test(advertisingToken[1] ?? '') ? `, version ${advertisingToken[1]}` : '';
   return {
     status: 'success',
-    phase: phaseOf({ set, ended: now >= endsAt }, now) as Inspection['phase'],
+    phase: phaseOf({ set, ended: now >= endsAt }, now) as Exclude<Phase, 'empty' | 'optedOut'>,
     kind: kind === undefined ? 'unknown' : kind + version,
     advertisingTokenLength: advertisingToken.length,
     refreshTokenLength: refreshToken.length,
@@ -57,7 +45,7 @@ function when(at: number, now: number): string {
   return `${at > now ? `in ${span}` : `${span} ago`} (${new Date(at).toISOString()})`;
 }
 
-function printSet(found: Inspection, now: number, io: Io): void {
+function printSet(found: ReturnType<typeof inspectSet>, now: number, io: Io): void {
   const { phase, kind, advertisingTokenLength, refreshTokenLength, refreshAt, expiresAt, endsAt } = found;
   const { bold, green, yellow, red } = coloursOf(io, 'out');
   const colour = { fresh: green, due: yellow, stale: yellow, ended: red }[phase];

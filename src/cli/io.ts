@@ -1,7 +1,5 @@
 /// <reference types="node" />
-/**
- * The parts of its process that a command may use. Tests pass their own.
- */
+/** The parts of its process that a command may use. Tests pass their own. */
 
 /** Exit code of a command that a signal stopped: 128 + SIGINT, as shells report it. */
 export const STOPPED = 130;
@@ -12,7 +10,7 @@ export interface Io {
   stdin(signal?: AbortSignal): AsyncIterable<Uint8Array | string>;
   /** Write a line to standard output: results. */
   out(line: string): void;
-  /** Write lines to standard output exactly as they are, each with its line break: data for another program, never for a terminal. */
+  /** Exactly as they are, each with its line break, to standard output: data for another program, never for a terminal. */
   data(lines: string): void;
   /** Resolves when standard output accepts more data. Commands with long output await it, to bound memory. */
   flushed(): Promise<void>;
@@ -25,14 +23,10 @@ export interface Io {
   /** Ask a yes-or-no question. Undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<boolean>) | undefined;
   /**
-   * Declare that this process serves others, who must not notice that nobody reads its output any more. Without this call, a command
-   * ends when standard output cannot be written, because its results would be lost.
+   * Others rely on this process, and must not notice that nobody reads its output any more. Without this call, a command ends
+   * when standard output cannot be written, because its results would be lost.
    */
   serves?(): void;
-  /**
-   * Resolves when a signal asks the process to stop.
-   *
-   * @param drainMs  how long the command continues before it begins to stop. Default: 0.
-   */
+  /** Resolves when a signal asks the process to stop, which the command begins to do `drainMs` later (default: 0). */
   stopped(drainMs?: number): Promise<void>;
 }

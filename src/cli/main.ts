@@ -3,10 +3,8 @@
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
- * The first line has no options for Node, because BusyBox's `env` (Alpine Linux) does not split them. So Node 20, which also reads an
- * `--env-file` after the script name, ends before this file runs if that file does not exist; `--env` is ours alone.
- *
- * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal.
+ * The first line has no options for Node, because BusyBox's `env` (Alpine Linux) does not split them. So Node 20, which also
+ * reads an `--env-file` after the script name, ends before this file runs if that file does not exist; `--env` is ours alone.
  */
 
 import { once } from 'node:events';
@@ -46,8 +44,8 @@ function onSignal(signal: NodeJS.Signals): void {
 }
 
 /**
- * A closing terminal stops a service that writes to it, and may send the signal twice. A service with another output continues: Node
- * has restored the default action of the signal, which `nohup` had switched off.
+ * A closing terminal stops a service that writes to it, and may send the signal twice. A service with another output continues:
+ * Node has restored the default action of the signal, which `nohup` had switched off.
  */
 function onHangUp(): void {
   if (process.stdout.isTTY && !isStopped) onSignal('SIGHUP');
@@ -55,7 +53,7 @@ function onHangUp(): void {
 
 // Before the program is loaded, because the first process of a container ignores a signal that has no listener.
 process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-const [{ reasonOf }, { run }] = await Promise.all([import('./paths.ts'), import('./program.ts')]);
+const [{ reasonOf }, { run }] = await Promise.all([import('./input/paths.ts'), import('./program.ts')]);
 
 /** Whether others rely on this process. Its outputs are only messages then. */
 let isService = false;

@@ -1,28 +1,24 @@
 /// <reference types="node" />
-/**
- * The list of commands, and the exit code of a command line.
- *
- * Each command calls one function of another folder; this folder knows no protocol.
- */
+/** The list of commands, and the exit code of a command line. */
 
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
 import { isTokenError } from '../token/index.ts';
-import { completeCommand, completionCommand } from './completion.ts';
 import { demoCommand } from './demo.ts';
-import { doctorCommand } from './doctor.ts';
-import { addExamples } from './examples.ts';
-import { warnIfReadableByOthers } from './input.ts';
+import { initCommand } from './init.ts';
+import { warnIfReadableByOthers } from './input/input.ts';
 import { inspectCommand } from './inspect.ts';
 import type { Io, STOPPED } from './io.ts';
-import { keysCommand } from './keys.ts';
 import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator/command.ts';
-import { participantsCommand } from './participants.ts';
-import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
-import { readEnvFile } from './service-options.ts';
-import { coloursOf, withSafeOutput } from './style.ts';
-import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
+import { keysCommand } from './operator/keys.ts';
+import { participantsCommand } from './operator/participants.ts';
+import { addExamples } from './output/examples.ts';
+import { coloursOf, lead, withSafeOutput } from './output/style.ts';
+import { doctorCommand } from './service/doctor.ts';
+import { bucketsCommand, optOutsCommand } from './service/raw-ids.ts';
+import { readEnvFile } from './service/service-options.ts';
+import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './service/tokens.ts';
 
 const COMMANDS = [
   operatorCommand,
@@ -37,15 +33,12 @@ const COMMANDS = [
   optOutsCommand,
   inspectCommand,
   doctorCommand,
+  initCommand,
   demoCommand,
 ];
 
 /** 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal. */
 export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 /** Two folders up, both in `src/` and in `dist/`. */
 async function readVersion(): Promise<string> {
@@ -66,21 +59,11 @@ function redactArguments(message: string, args: readonly string[]): string {
   return text;
 }
 
-function withColours(io: Io): Io {
-  const { red, yellow, cyan, bold } = coloursOf(io, 'err');
-  const colours = { error: red, warning: yellow, hint: cyan };
-  const err = (line: string): void =>
-    io.err(
-      line.replace(/^(error|warning|hint):/, (lead) => bold(colours[lead.slice(0, -1) as keyof typeof colours](lead))),
-    );
-  return { ...io, err };
-}
-
 /** What the user can do about an error of the service; undefined if the error's message already says it. */
 async function hintFor(error: unknown): Promise<string | undefined> {
   if (!isTokenError(error)) return undefined;
   if (error.code === 'unauthorized') {
-    const { requiredRoles } = await import('./required-roles.ts');
+    const { requiredRoles } = await import('./service/required-roles.ts');
     const role = requiredRoles(error.message.split(':', 1)[0]!) ?? 'of this request';
     return `check that the service knows this API key, and that it has the role ${role}: tessera doctor, with the same address and key`;
   }
@@ -89,20 +72,19 @@ async function hintFor(error: unknown): Promise<string | undefined> {
   return undefined;
 }
 
-/** After a commander error, point to the help that lists what the command expects. */
-function hintAtHelp(command: Command, path: string): Command {
-  return command.showHelpAfterError(
-    `hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`,
-  );
+function hintAtHelp(command: Command, path: string, io: Io): Command {
+  const what = command.commands.length > 0 ? 'commands' : 'options';
+  return command.showHelpAfterError(`${lead('hint', io)} ${path} --help lists the ${what}`);
 }
 
 /** Pass the settings of the program to a command and the commands below it, and add their examples. `name`: `keys list`. */
-function adopt(command: Command, program: Command, name = command.name()): Command {
-  for (const part of command.commands) adopt(part, program, `${name} ${part.name()}`);
-  return addExamples(hintAtHelp(command.copyInheritedSettings(program), `tessera ${name}`), name);
+function adopt(command: Command, program: Command, io: Io, name = command.name()): Command {
+  for (const part of command.commands) adopt(part, program, io, `${name} ${part.name()}`);
+  return addExamples(hintAtHelp(command.copyInheritedSettings(program), `tessera ${name}`, io), name);
 }
 
-function createCommands(version: string, args: readonly string[], io: Io): Command {
+/** Create the whole program. A message that quotes `args`, the command line, is redacted. */
+export function createProgram(version: string, args: readonly string[], io: Io): Command {
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
@@ -112,25 +94,20 @@ function createCommands(version: string, args: readonly string[], io: Io): Comma
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
       writeErr: (text) => io.err(text.trimEnd()),
-      // Commander ends its sentence before the reason, which is not one.
+      // Commander ends its sentence before the reason, which is not one, and writes `error:` itself.
       outputError: (text, write) =>
-        write(redactArguments(text, args).replace(' is invalid. expected ', ' is invalid: expected ')),
+        write(
+          redactArguments(text, args)
+            .replace(' is invalid. expected ', ' is invalid: expected ')
+            .replace(/^error:/, lead('error', io)),
+        ),
       getOutHasColors: () => bold('') !== '',
       getErrHasColors: () => coloursOf(io, 'err').bold('') !== '',
     });
-  for (const create of COMMANDS) program.addCommand(adopt(create(io), program));
-  return hintAtHelp(program, 'tessera');
+  for (const create of COMMANDS) program.addCommand(adopt(create(io), program, io));
+  return hintAtHelp(program, 'tessera', io);
 }
 
-/** Create the whole program. A message that quotes `args`, the command line, is redacted. */
-export function createProgram(version: string, args: readonly string[], io: Io): Command {
-  const program = createCommands(version, args, io);
-  const completed = () => createCommands(version, args, io);
-  program.addCommand(adopt(completionCommand(completed), program));
-  return program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
-}
-
-/** Add the variables of the file of `--env` to the environment before a command runs. */
 function readEnvFileFirst(program: Command, io: Io): void {
   program.hook('preAction', async (_, command) => {
     const { env: envFile } = command.opts<{ env?: string }>();
@@ -148,7 +125,7 @@ function readEnvFileFirst(program: Command, io: Io): void {
 /** Run one command line. Never rejects. */
 export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
   const safe = withSafeOutput(given);
-  const io: Io = { ...withColours(safe), env: { ...safe.env } };
+  const io: Io = { ...safe, env: { ...safe.env } };
   const program = createProgram(await readVersion(), args, io);
   readEnvFileFirst(program, io);
   try {
@@ -160,10 +137,9 @@ export async function run(args: readonly string[], given: Io): Promise<ExitCode>
       const isOurs = error.code.startsWith('tessera.') || error.exitCode === 0;
       return isOurs ? (error.exitCode as ExitCode) : 2;
     }
-    const { err } = io;
-    err(`error: ${messageOf(error)}`);
+    io.err(`${lead('error', io)} ${error instanceof Error ? error.message : String(error)}`);
     const hint = await hintFor(error);
-    if (hint !== undefined) err(`hint: ${hint}`);
+    if (hint !== undefined) io.err(`${lead('hint', io)} ${hint}`);
     // TypeError and RangeError mean wrong arguments.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;
   }

@@ -1,7 +1,6 @@
 /**
- * Writes arrays in PostgreSQL's binary form. Both engines write them as text, and escape each element by regular expressions; the
- * server then parses that text. That takes three times as long, which counts for the thousands of rows of one statement, and with
- * `array_nulls = off` the server reads nulls as the string `NULL`.
+ * Writes arrays in PostgreSQL's binary form. As text, which both engines write and the server parses, thousands of rows take
+ * three times as long, and with `array_nulls = off` the server reads nulls as the string `NULL`.
  *
  * | bytes | content, big-endian |
  * |---|---|
@@ -53,10 +52,8 @@ function bigintArray(elements: readonly (number | null)[]): Buffer {
 }
 
 /**
- * Convert the value of parameter `$number`: an array that the statement declares as `text[]` or `bigint[]` becomes binary. It may
- * contain null. Its elements do not tell its type, because it may contain nothing but null.
- *
- * The engine converts all other values.
+ * An array that the statement declares as `text[]` or `bigint[]`, as parameter `$number`, becomes binary. Its elements do not
+ * tell its type, because it may contain nothing but null. The engine converts all other values.
  */
 export function parameterOf(value: Value, number: number, sql: string): Value {
   if (!Array.isArray(value)) return value;

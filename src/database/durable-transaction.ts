@@ -1,8 +1,6 @@
 /**
- * Transactions that are on disk when they are acknowledged, whatever the defaults of the database.
- *
- * With `synchronous_commit = off`, a common setting, PostgreSQL acknowledges a commit before it is on disk, and a crash of the
- * server loses acknowledged commits.
+ * Transactions that are on disk when they are acknowledged. With `synchronous_commit = off`, a common setting, PostgreSQL
+ * acknowledges a commit before that, and a crash of the server loses it.
  */
 
 import type { Database, Queries } from './types.ts';
@@ -11,7 +9,6 @@ import type { Database, Queries } from './types.ts';
 const MAKE_DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
 
-/** Run a transaction as {@link Database.transaction} does, with `synchronous_commit = on`. */
 export function durableTransaction<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
   return database.transaction(async (queries) => {
     await queries.query(MAKE_DURABLE);

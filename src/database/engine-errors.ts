@@ -1,9 +1,4 @@
-/**
- * Converts errors of the engines to TokenErrors without data.
- *
- * The errors of both engines contain the statement, its parameters and rows, and some quote a value in their message. The
- * TokenError has one line without any of these, and no cause.
- */
+/** Converts errors of the engines, which contain statement, parameters and rows, to TokenErrors of one line without data. */
 
 import { isTokenError, TokenError } from '../token/index.ts';
 
@@ -26,20 +21,7 @@ function describe(error: unknown): string {
     return code.startsWith('22') ? `an invalid value (${code})` : `${message} (${code})`;
   if (typeof code === 'string' && REFUSED_CERTIFICATE.test(code)) return `${message} (${code})`;
   if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) {
-    const {
-      hostname,
-      address = hostname,
-      port,
-      path,
-      syscall,
-    } = error as {
-      /** The host name that could not be resolved. */
-      readonly hostname?: string;
-      readonly address?: string;
-      readonly port?: number;
-      readonly path?: string;
-      readonly syscall?: string;
-    };
+    const { hostname, address = hostname, port, path, syscall } = error as Error & Record<string, unknown>;
     // The peer of a connection, or a file, such as the one in `sslrootcert`.
     const target = address === undefined || port === undefined ? (address ?? path) : `${address}:${port}`;
     return [syscall, code, target].filter((part) => part !== undefined).join(' ');

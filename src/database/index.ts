@@ -1,8 +1,4 @@
-/**
- * One SQL dialect, PostgreSQL's, on two engines: PGlite in a folder, PostgreSQL by URL.
- *
- * This file needs no Node module, so the operator compiles and runs without Node. `database.ts` opens the engines.
- */
+/** One SQL dialect, PostgreSQL's, on two engines. This file needs no Node module, so the operator also runs without Node. */
 
 export { durableTransaction } from './durable-transaction.ts';
 export { locationKind } from './location.ts';

@@ -1,14 +1,8 @@
-/**
- * Creates and updates tables. Each owner of tables has a list of scripts, numbered from 1. Each script runs once.
- *
- * Scripts may be appended to a list, but never changed. Several processes may start at once: an advisory lock makes them take
- * turns.
- */
+/** Creates and updates tables. Each owner has a list of scripts, which run once. Scripts may be appended, but never changed. */
 
 import { isTokenError, TokenError } from '../token/index.ts';
 import type { Database, Queries } from './types.ts';
 
-/** The scripts that create and change the tables of one owner, oldest first. */
 export interface Migrations {
   readonly name: string;
   readonly steps: readonly string[];
@@ -41,11 +35,7 @@ function assertNotNewer({ name, steps }: Migrations, done: number): void {
     );
 }
 
-/**
- * Check that the existing tables of one owner are up to date. It changes nothing.
- *
- * @throws {TokenError} `storage_failed` if they are older or newer.
- */
+/** @throws {TokenError} `storage_failed` if the tables of one owner are older or newer. */
 export async function assertMigrated(database: Database, migrations: Migrations): Promise<void> {
   const { name, steps } = migrations;
   const done = await doneIn(database, name);
@@ -80,7 +70,6 @@ async function runScript({ script }: Queries, { name, steps }: Migrations, numbe
  *
  * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them, if another process uses them for
  *   more than 4 s, or if the database user does not own them.
- * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
 export function migrate(database: Database, migrations: Migrations): Promise<void> {
   const { name, steps } = migrations;

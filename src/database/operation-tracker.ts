@@ -1,6 +1,4 @@
-/**
- * Tracks the operations in flight, so that closing can wait for them. The pool of `pg` does not wait for queued statements.
- */
+/** Tracks the operations in flight, so that closing can wait for them: the pool of `pg` does not wait for queued statements. */
 
 import { TokenError } from '../token/index.ts';
 

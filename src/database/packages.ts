@@ -1,7 +1,4 @@
-/**
- * Loads the packages of the engines when they are first needed. They are optional dependencies that the user installs, in versions
- * that a package manager does not always check.
- */
+/** Loads the engines' packages on first use: optional dependencies, whose versions a package manager does not always check. */
 
 import { readFile } from 'node:fs/promises';
 
@@ -31,11 +28,7 @@ export const PGLITE_RANGE = '~0.5.15';
 const SERIES = '0.5.';
 const FIRST_PATCH = 15;
 
-/**
- * Explain why a version of PGlite cannot be used. Undefined if it can, or if it is unknown, because a bundler has included PGlite.
- *
- * @example pgliteFault('0.5.14') // '@electric-sql/pglite: expected version ~0.5.15, got 0.5.14'
- */
+/** Undefined for a version that can be used, or an unknown one, because a bundler has included PGlite. */
 export function pgliteFault(version: string | undefined): string | undefined {
   if (version === undefined) return undefined;
   const isTested = version.startsWith(SERIES) && Number.parseInt(version.slice(SERIES.length), 10) >= FIRST_PATCH;
@@ -54,11 +47,7 @@ async function installedPGlite(name: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Load PGlite with its file system for Node.
- *
- * @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used.
- */
+/** @throws {TokenError} `storage_failed` if it is not installed, or in a version that cannot be used. */
 export async function loadPGlite() {
   const fault = pgliteFault(await installedPGlite('@electric-sql/pglite'));
   if (fault !== undefined)

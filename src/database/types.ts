@@ -1,7 +1,5 @@
 /**
- * The interface of a database, for both engines. This file knows neither engine.
- *
- * The dialect is PostgreSQL's. Both engines accept and return the same values:
+ * A database, for both engines, in PostgreSQL's dialect. Both accept and return the same values:
  *
  * | SQL | in | out |
  * |---|---|---|
@@ -13,8 +11,7 @@
  * | `text[]`, `bigint[]` | array for `$1::text[]`; null is allowed as an element | array |
  * | NULL | null | null |
  *
- * Instants are `bigint`, epoch ms. Names of tables begin with `tessera_`, and nothing else does: PostgreSQL receives them with their
- * schema, except in a migration (`schema-names.ts`).
+ * Instants are `bigint`, epoch ms. Names of tables begin with `tessera_`, and nothing else does (`schema-names.ts`).
  */
 
 /** The value of a parameter. */
@@ -26,9 +23,8 @@ export type Row = Record<string, unknown>;
 /** Runs statements: a database, or one of its transactions. */
 export interface Queries {
   /**
-   * Run one statement and return its rows. A single statement is its own transaction.
+   * Run one statement, with `$1`, `$2` for the parameters, and return its rows. A single statement is its own transaction.
    *
-   * @param sql     one statement, with `$1`, `$2` for the parameters.
    * @throws {TokenError} `storage_failed`; `closed` after `close`. The message contains no parameter, row or password.
    * @example
    * const [found] = await database.query<{ since: number }>('SELECT since FROM opt_outs WHERE owner = $1', [owner]);
@@ -42,9 +38,8 @@ export interface Queries {
 export interface Database extends Queries {
   readonly kind: 'pglite' | 'postgres';
   /**
-   * Run a transaction (read committed). If `work` throws, everything is rolled back and the error is rethrown.
-   *
-   * `work` must use only the `queries` that it receives: the database itself may wait for this transaction to end.
+   * Run a transaction (read committed). If `work` throws, everything is rolled back and the error is rethrown. It must not catch the error of a statement, and use only
+   * the `queries` that it receives: the database itself may wait for this transaction to end.
    *
    * @param options  `isMigration`: it creates and changes tables; its statements have no time limit. Default: false.
    * @example
@@ -55,11 +50,9 @@ export interface Database extends Queries {
    */
   transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isMigration?: boolean }): Promise<T>;
   /**
-   * Open a separate connection that listens on a channel (LISTEN and NOTIFY). Only a database that several processes share has
-   * this method. The caller must close the connection: `close` of the database does not.
+   * Open a separate connection that listens on a channel (LISTEN and NOTIFY), an identifier in lower case. Only a database that
+   * several processes share has this method. The caller must close the connection: `close` of the database does not.
    *
-   * @param channel         an identifier in lower case, without quotes.
-   * @param onNotification  called for each notification.
    * @example
    * const subscription = await database.subscribe?.('changes', () => readChanges());
    */
@@ -82,9 +75,6 @@ export interface Subscription {
 export interface DatabaseOptions {
   /** Maximum number of connections, only for PostgreSQL. Default 10. */
   readonly connections?: number | undefined;
-  /**
-   * Time limit of one statement, ms, only for PostgreSQL. If it is set, a connection is awaited for 5 s, otherwise 10 s. Default:
-   * no limit.
-   */
+  /** For one statement, ms, only for PostgreSQL. With it, a connection is awaited for 5 s, else 10 s. Default: no limit. */
   readonly statementTimeoutMs?: number | undefined;
 }

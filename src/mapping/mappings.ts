@@ -1,27 +1,22 @@
-/**
- * Stored mappings: connects database, client and clock, and offers the methods.
- *
- * Each method is one function of another file: `source-job.ts` and `due-job.ts` map, `rotated-buckets.ts` marks mappings of rotated buckets,
- * `opt-outs.ts` checks opt-outs, `stored-rows.ts` reads and deletes.
- */
+/** Stored mappings: connects database, client and clock, and offers the methods, each one function of another file. */
 
 import { openDatabase } from '../database/database.ts';
 import { createOperationTracker, type Database, migrate, type OperationTracker } from '../database/index.ts';
 import { checkSource } from '../server/checks.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { TokenError } from '../token/index.ts';
-import { createClaimSlots } from './claim-slots.ts';
-import { mapDueRows } from './due-job.ts';
-import type { JobContext } from './job.ts';
-import { keyOf } from './key.ts';
-import { createMappingRequest } from './mapping-request.ts';
-import { checkOptOuts } from './opt-outs.ts';
+import { createClaimSlots } from './jobs/claim-slots.ts';
+import { mapDueRows } from './jobs/due-job.ts';
+import type { JobContext } from './jobs/job.ts';
+import { checkOptOuts } from './jobs/opt-outs.ts';
+import { mapSource } from './jobs/source-job.ts';
 import { type MappingSettings, settingsOf } from './options.ts';
-import { markRotatedBuckets } from './rotated-buckets.ts';
-import { createServiceClock, type ServiceClock } from './service-clock.ts';
-import { mapSource } from './source-job.ts';
-import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './stored-rows.ts';
-import { TABLES } from './tables.ts';
+import { keyOf } from './rows/key.ts';
+import { createMappingRequest } from './rows/mapping-request.ts';
+import { markRotatedBuckets } from './rows/rotated-buckets.ts';
+import { createServiceClock, type ServiceClock } from './rows/service-clock.ts';
+import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './rows/stored-rows.ts';
+import { TABLES } from './rows/tables.ts';
 import type { DueOptions, MapOptions, Mappings, MappingsOptions, Summary } from './types.ts';
 
 async function openTables({ database: given, workers }: MappingSettings): Promise<Database> {
@@ -38,13 +33,13 @@ async function openTables({ database: given, workers }: MappingSettings): Promis
 
 /** The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated. */
 function createJobs(database: Database, settings: MappingSettings, clock: ServiceClock) {
-  const { client, version, bucketMarginMs: marginMs, workers } = settings;
+  const { client, version, workers } = settings;
   const requestMappings = createMappingRequest(client, version, clock);
-  const context: JobContext = { database, requestMappings, workers, slots: createClaimSlots(workers) };
+  const context: JobContext = { database, requestMappings, workers, takeSlot: createClaimSlots(workers) };
 
   const checkBuckets = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
-    if (version === 2) await markRotatedBuckets({ database, client, clock, marginMs, signal });
+    if (version === 2) await markRotatedBuckets({ database, client, clock, signal });
   };
 
   const thenVacuum = async (job: Promise<Summary>): Promise<Summary> => {
@@ -116,7 +111,6 @@ function mappingsIn(database: Database, settings: MappingSettings, tracker: Oper
 
 /**
  * Open stored mappings. Creates their tables if they are missing.
- *
  * @throws {TypeError | RangeError} a wrong option: the message names it, what was expected and what came.
  * @throws {TokenError} `storage_failed` if the database cannot be opened.
  * @example

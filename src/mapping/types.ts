@@ -1,6 +1,4 @@
-/**
- * The public types of `tessera-id/mapping`. They mention neither SQL nor HTTP; `mappings.ts` implements them.
- */
+/** The public types of `tessera-id/mapping`. */
 
 import type { Database } from '../database/index.ts';
 import type { Client, Dii, Source } from '../server/index.ts';
@@ -13,22 +11,13 @@ export type MappingClient = Pick<Client, 'mapIdentities' | 'mapIdentitiesV2' | '
 export interface MappingsOptions {
   /** Sends the requests. It gets hashes alone, never plain DII. */
   readonly client: MappingClient;
-  /**
-   * Where the mappings are stored: a folder (for one process), `postgres://user:password@host:port/name` (for any number of
-   * processes), or an open database, which `close` leaves open.
-   */
+  /** A folder (for one process), `postgres://user:password@host:port/name` (for many), or an open database, which stays open. */
   readonly database: string | Database;
   /**
    * Version of the mapping endpoint. Default 3, which returns the end of validity of each raw ID; 2 returns its salt bucket.
-   * Mappings of version 2 are due under version 3; mappings of version 3 stay valid until their time under version 2.
+   * Mappings of version 2 are due under version 3; those of version 3 stay valid until their time under version 2.
    */
   readonly version?: 2 | 3 | undefined;
-  /**
-   * Version 2: safety margin for clocks that differ between the service's nodes, ms. Each check of rotated buckets starts this
-   * much before the end of the last one, at least an hour. A mapping is requested again if it was answered up to this much after
-   * the rotation of its bucket. Default 3,600,000 (one hour).
-   */
-  readonly bucketMarginMs?: number | undefined;
   /** Number of batches of 5,000 in flight, 1 to 20. Default 4. */
   readonly workers?: number | undefined;
   /** The local clock, epoch ms, used until the first answer shows the service's time. Default `Date.now`. */
@@ -37,8 +26,7 @@ export interface MappingsOptions {
 
 /**
  * - `mapped`: has a raw ID.
- * - `optedOut`: the user has opted out; no raw ID is stored. Requested again by a `map` whose source holds the DII, never by a
- *   due run.
+ * - `optedOut`: no raw ID is stored. Requested again by a `map` whose source holds the DII, never by a due run.
  * - `invalid`: the service refused the hash. Requested again as `optedOut` is.
  */
 export type MappingState = 'mapped' | 'optedOut' | 'invalid';
@@ -61,19 +49,13 @@ export interface Mapping {
   readonly answeredAt: number;
 }
 
-/**
- * Result of a job. Each process counts its own work.
- *
- * For `map`: `read` = `kept` + `mapped` + `optedOut` + `invalid`.
- */
+/** Result of a job. Each process counts its own work. For `map`: `read` = `kept` + `mapped` + `optedOut` + `invalid`. */
 export interface Summary {
   /** Items of the source. 0 for due runs. */
   readonly read: number;
   /** Items that needed no request: stored and not due, or a duplicate in the source. */
   readonly kept: number;
-  /** Answers with a raw ID. */
   readonly mapped: number;
-  /** Answers for opted-out users. */
   readonly optedOut: number;
   /** Items that are not valid DII, according to local normalisation or the service. */
   readonly invalid: number;
@@ -81,10 +63,7 @@ export interface Summary {
 
 /** Progress of a job: what has been stored, and the invalid items that have been read. */
 export interface Progress extends Summary {
-  /**
-   * Total number of rows of a due run, or of raw IDs for `checkOptOuts`, counted at the start. Undefined for `map`, because a
-   * source has no known length.
-   */
+  /** Rows of a due run, or raw IDs for `checkOptOuts`, counted at the start. Undefined for `map`, whose source has no length. */
   readonly total?: number;
 }
 
@@ -126,40 +105,33 @@ export interface Counts {
  */
 export interface Mappings {
   /**
-   * Map every item of a source of any length, in bounded memory.
-   *
-   * Requests the items that are not stored, are due, or were opted out or invalid when the job began. May be killed at any point:
-   * the next run with the same source continues. If the source fails, the batches before are mapped first.
-   *
+   * Map every item of a source of any length, in bounded memory: those that are not stored, are due, or were opted out or invalid
+   * when the job began. May be killed at any point: the next run with the same source continues. If the source fails, the batches
+   * before are mapped first.
    * @throws {TypeError} for an item that is not DII at all; the message names its position in the source.
-   * @example
-   * await mappings.map([{ email: 'user@example.com' }, { phoneHash }]);
+   * @example await mappings.map([{ email: 'user@example.com' }, { phoneHash }]);
    */
   map(source: Source<Dii>, options?: MapOptions): Promise<Summary>;
   /**
    * Map due rows. The cost depends on the number of due rows, not on the number of stored rows.
-   *
    * @example const { mapped, optedOut } = await mappings.mapDue(); // daily
    */
   mapDue(options?: DueOptions): Promise<Summary>;
   /**
-   * Request the opt-out status of every stored raw ID, and remove the raw IDs of users who have opted out. One request for
-   * 5,000 raw IDs, one at a time. Call `mapDue` before: a service may find a user only by the raw ID at the time of the opt-out,
-   * not by a former one that is still stored.
-   *
+   * Request the opt-out status of every stored raw ID, 5,000 at a time, and remove those of users who have opted out. Call
+   * `mapDue` before: a service may find a user only by the raw ID at the time of the opt-out, not by a former one that is still
+   * stored.
    * @returns `read`: raw IDs checked; `optedOut`: raw IDs removed.
    * @example const { optedOut } = await mappings.checkOptOuts();
    */
   checkOptOuts(options?: Pick<DueOptions, 'signal' | 'onProgress'>): Promise<Summary>;
   /**
    * Read one mapping; undefined if none is stored or the DII is not valid.
-   *
    * @example const mapping = await mappings.find({ email: 'user@example.com' });
    */
   find(dii: Dii): Promise<Mapping | undefined>;
   /**
    * Iterate over all mappings, or those of one state, ordered by hash. Reads them in pages.
-   *
    * @example for await (const { hash, rawId } of mappings.entries({ state: 'mapped' })) await send(hash, rawId);
    */
   entries(options?: { readonly state?: MappingState | undefined }): AsyncIterable<Mapping>;
@@ -169,9 +141,6 @@ export interface Mappings {
   forget(dii: Dii): Promise<boolean>;
   /** Delete all mappings. @returns how many there were. */
   forgetAll(): Promise<number>;
-  /**
-   * Cancel the running jobs, which reject with `closed` (written answers stay; a later run continues), and close the database.
-   * Every call returns the same promise.
-   */
+  /** Cancel the running jobs, which reject with `closed` (written answers stay; a later run continues), and close the store. */
   close(): Promise<void>;
 }

@@ -1,8 +1,4 @@
-/**
- * Creates and administers operators with the project's own database engines, which are imported only if an option requires one.
- *
- * Only this file of the operator uses the engines, so all others also compile and run without Node.
- */
+/** Creates operators with the project's database engines. All other files of the operator also run without Node. */
 
 import type { Database } from '../database/index.ts';
 import { type Administration, type AdministrationOptions, administrationOf } from './administration/administration.ts';
@@ -19,11 +15,8 @@ async function open(location: string): Promise<Database> {
 }
 
 /**
- * Create an operator.
+ * Create an operator, at once: requests wait until the state is open. With a database, await `ready` to detect failures.
  *
- * It returns at once; requests wait until the state is open. With a database, await `ready` to detect failures.
- *
- * @param options  every option has a default: see {@link OperatorOptions}.
  * @throws {TypeError | RangeError} for an option with the wrong type, an unknown name, or a value out of range.
  * @example
  * const operator = createOperator({ apiKey, clientSecret, siteId: 101, roles: ['GENERATOR'], rootSecret });
@@ -36,10 +29,8 @@ export function createOperator(options: OperatorOptions = {}): Operator {
 /**
  * Open the administration of an operator: its keys and participants, in its database. Nodes on PostgreSQL may be running.
  *
- * @param options  `database` as for the operator; `rootSecret` to add or change participants, unless the database stores it.
  * @throws {TypeError | RangeError} for an option with the wrong type or out of range.
- * @throws {TokenError} `storage_failed` if the database cannot be opened, if no operator has been started on it, or only one with
- *   another root secret.
+ * @throws {TokenError} `storage_failed` if the database cannot be opened, or no operator with this root secret has started on it.
  * @example
  * const administration = await openAdministration({ database: 'postgres://db.example/operator', rootSecret });
  * const { apiKey, clientSecret } = await administration.participants.add({ siteId: 102 });

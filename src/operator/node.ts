@@ -1,8 +1,4 @@
-/**
- * `tessera-id/operator/node`: serves an operator over HTTP with Node.
- *
- * Of the operator, only this file and `http/node-sockets.ts` import `node:`.
- */
+/** `tessera-id/operator/node`: serves an operator over HTTP with Node. */
 
 /// <reference types="node" />
 
@@ -69,17 +65,13 @@ function addressOf(incoming: HttpBindings['incoming'], trustProxy: boolean): str
 
 async function start(server: Server, port: number, host: string): Promise<number> {
   server.listen(port, host);
-  // Rejects with the error of the server.
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
 
 /**
- * Serve an operator over HTTP.
+ * Serve an operator, or anything else with a `fetch` method, over HTTP. Resolves when the server listens.
  *
- * @param operator  anything with a `fetch` method; `createOperator` returns one.
- * @param options   port (default 8080), host (default 127.0.0.1), limits: see {@link ListenOptions}.
- * @returns         the server, after it has started to listen.
  * @throws {RangeError}  for an option out of its range.
  * @throws {Error}  Node's error, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
  * @example
@@ -124,6 +116,7 @@ export async function listen(
       connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersTimeout, requestTimeout),
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
     },
   }) as Server;
   server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);

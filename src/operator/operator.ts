@@ -1,9 +1,4 @@
-/**
- * The operator object: starts the service in the background, and answers requests once it runs.
- *
- * It runs on every host that has Request and Response; `node.ts` makes it listen on a port. `service.ts` opens the state, and
- * `http/router.ts` answers requests.
- */
+/** The operator object, on any host with Request and Response: starts the service in the background, and answers once it runs. */
 
 import type { Caller } from './http/caller-limits.ts';
 import { corsHeaders } from './http/cors.ts';
@@ -24,18 +19,13 @@ export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
   readonly ready: Promise<void>;
   /**
-   * Answer a request, after `ready`. Never rejects. Answers 503 if the state cannot be opened, or if opening takes more than 30
-   * s.
+   * Answer a request, after `ready`. Never rejects. Answers 503 if the state cannot be opened, or not within 30 s.
    *
-   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `sentWithin` tells when the answer has been
-   *   sent: until then, no other long bucket list is generated. `listen` passes both.
+   * @param caller  `listen` passes it: the `address` for `anonymousRateLimit`, and `sentWithin`, until which no other long bucket
+   *   list is generated.
    */
   fetch(request: Request, caller?: Caller): Promise<Response>;
-  /**
-   * Answers only `GET /metrics`, for a separate port.
-   *
-   * @example await listen(operator.metrics, { port: 9464 });
-   */
+  /** Answers only `GET /metrics`, for a separate port: `await listen(operator.metrics, { port: 9464 })`. */
   readonly metrics: { fetch(request: Request): Promise<Response> };
   /** Complete credentials of the participants in the options. Secret. */
   readonly participants: readonly Credentials[];

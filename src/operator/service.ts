@@ -1,7 +1,4 @@
-/**
- * The service of an operator: the parts that its endpoints use. To start it is to open its state, derive its secrets, assemble the
- * parts, and store the participants from its options.
- */
+/** The service of an operator: the parts that its endpoints use, and how they start. */
 
 import { type Database, migrate } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
@@ -43,24 +40,17 @@ export interface Service {
   readonly envelopes: EnvelopeStore;
 }
 
-/** Everything that is derived from the settings and the root secret alone. */
 interface DerivedSecrets {
   readonly secrets: Secrets;
-  /** Completed credentials of the participants in the options. */
   readonly credentials: readonly Credentials[];
 }
 
-/** Derive the secrets and credentials of an operator from its root secret. */
 export function deriveSecrets({ environment, scope, participants }: OperatorSettings, root: Bytes): DerivedSecrets {
   const secrets = createSecrets(root, environment, scope);
   return { secrets, credentials: participants.map((given) => completeCredentials(given, secrets, environment, scope)) };
 }
 
-/**
- * Assemble the parts of an operator, and store its first key generation if there is none.
- *
- * @throws {TokenError} `storage_failed`, from the state, or if the state holds a later key generation than the settings specify.
- */
+/** @throws {TokenError} `storage_failed`, also if the state holds a later key generation than the settings specify. */
 async function createService(
   settings: OperatorSettings,
   { secrets, credentials }: DerivedSecrets,
@@ -109,13 +99,6 @@ async function createService(
 /** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
 export type OpenDatabase = (location: string) => Promise<Database>;
 
-interface StartedOperator {
-  readonly derived: DerivedSecrets;
-  readonly service: Service;
-  /** The stored status of each participant from the options. */
-  readonly statuses: readonly ParticipantStatus[];
-}
-
 const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
   revoked: 'it has been revoked, so the options do not add it again',
   changed:
@@ -125,21 +108,7 @@ const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
 const DIFFERS =
   'its stored site, roles or client secret differ from the options and stay in force; "tessera participants update" changes them';
 
-async function openDatabaseState(
-  database: Database,
-  settings: OperatorSettings,
-): Promise<{ derived: DerivedSecrets; state: State }> {
-  await migrate(database, TABLES);
-  const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
-  const derived = deriveSecrets(settings, root);
-  return { derived, state: databaseState(database, derived.secrets, epochAt, settings.logger) };
-}
-
-async function startService(
-  settings: OperatorSettings,
-  derived: DerivedSecrets,
-  state: State,
-): Promise<StartedOperator> {
+async function startService(settings: OperatorSettings, derived: DerivedSecrets, state: State) {
   const service = await createService(settings, derived, state);
   const stored = await service.participants.storeConfigured();
   for (const [index, { keyHash, status, isUpdated }] of stored.entries()) {
@@ -157,19 +126,18 @@ async function startService(
   return { derived, service, statuses: stored.map(({ status }) => status) };
 }
 
-/**
- * Start an operator. If the start fails, the database is closed again.
- *
- * @throws {TokenError} `storage_failed`, from the database.
- */
-export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+/** If the start fails, the database is closed again. */
+export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase) {
   if (settings.rootWarning !== undefined) settings.logger?.warn({}, settings.rootWarning);
   // Without a database, the settings always contain a root secret, either given or random.
   if (settings.database === undefined)
     return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());
   const database = await openDatabase(settings.database);
   try {
-    const { derived, state } = await openDatabaseState(database, settings);
+    await migrate(database, TABLES);
+    const { root, epochAt } = await openInstallation(database, settings);
+    const derived = deriveSecrets(settings, root);
+    const state = databaseState(database, derived.secrets, epochAt, settings.logger);
     return await startService(settings, derived, state).catch(async (error) => {
       await state.close();
       throw error;

@@ -1,67 +1,55 @@
-/**
- * Checks of what a page passes to adapters, for the development build. Otherwise, a misspelt name or a value of the wrong type
- * would cause neither an effect nor an error. This file knows no adapter.
- */
+/** The development build's checks of what a page passes to adapters. This file knows no adapter. */
 
+import { noteName, type OpenNames, warn } from '../session/explain/warnings.ts';
 import type { Session } from '../session/index.ts';
-import { choiceFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { choiceFault, kindOf, nameFault, type TypeName, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
-/** The values of an option: one of several strings, or a type as `kindOf` returns it. A number is 0 or more, or `Infinity`. */
-type Expected = readonly string[] | 'string' | 'number' | 'boolean' | 'object' | 'array';
+type Expected = readonly string[] | TypeName;
 
 declare global {
-  /**
-   * Defined in the production build. Adapters read it instead of `isDevelopment`, so that the bundler drops their import of this
-   * file and each adapter stays one file in production.
-   */
+  /** Adapters read it instead of `isDevelopment`: the bundler then drops their import of this file, so each is one file in production. */
   const __TESSERA_PRODUCTION__: true | undefined;
 }
 
-function optionFault(path: string, expected: Expected, value: unknown): string | undefined {
-  if (typeof expected !== 'string') return choiceFault(path, expected, value);
-  if (kindOf(value) !== expected) return expectedGot(path, expected, kindOf(value));
-  const isNumber = typeof value !== 'number' || value >= 0;
-  return isNumber ? undefined : expectedGot(path, 'a number of 0 or more', value);
-}
-
-/**
- * Check the names and the types of options: `{ pbjs: 'object', name: ['uid2', 'euid'] }`. One that is undefined counts as left out.
- *
- * @throws {TypeError} that names the function and the option, what was expected and what was passed.
- */
+/** `known`: `{ pbjs: 'object', name: ['uid2', 'euid'] }`. @throws {TypeError} that names the function and the option. */
 export function checkAdapterOptions(call: string, known: Readonly<Record<string, Expected>>, options: object): void {
   const path = `${call}: options`;
-  const fault = typeFault(path, 'object', options) ?? nameFault(`${path}.`, Object.keys(known), options);
-  if (fault) throw new TypeError(fault);
+  throwIf(typeFault(path, 'object', options) ?? nameFault(`${path}.`, Object.keys(known), options));
   for (const [name, value] of Object.entries(options)) {
-    const wrong = value === undefined ? undefined : optionFault(`${path}.${name}`, known[name]!, value);
-    if (wrong) throw new TypeError(wrong);
+    const [at, expected] = [`${path}.${name}`, known[name]!];
+    const check = typeof expected === 'string' ? typeFault(at, expected, value) : choiceFault(at, expected, value);
+    throwIf(value !== undefined && check);
   }
 }
 
-/**
- * Check that a page has passed a session: its session may not exist yet.
- *
- * @throws {TypeError} that names the function and what was passed.
- */
+/** A page may call an adapter before it has created a session. @throws {TypeError} that names the function. */
 export function checkSession(call: string, session: unknown): void {
   if (typeof (session as Partial<Session> | undefined | null)?.subscribe === 'function') return;
   throw new TypeError(expectedGot(`${call}: session`, 'what createSession returns', kindOf(session)));
 }
 
-/** The open connections, by the page's object that they write to. */
-const connections = new WeakMap<object, Set<{ readonly name: string }>>();
+const missed = new WeakSet<object>();
 
-/** Warn if there is already a connection of this name to the same object of the page. Returns a function that ends the new one. */
+/** Warn, once for the rules of a gate. `api`: such as `__tcfapi`. */
+export function warnOfNoCmp(api: string, rules: { readonly waitMs: number }): void {
+  if (!missed.has(rules))
+    warn(
+      `consent: ${api} was not found within ${rules.waitMs} ms: until a consent platform has loaded, this counts as a refusal`,
+    );
+  missed.add(rules);
+}
+
+/** The open connections, by the page's object that they write to. */
+const connections = new WeakMap<object, OpenNames>();
+
+/** Warn if `to` has a connection of this name already. Returns a function that ends the new one. */
 export function noteConnection(call: string, to: object, name: string): () => void {
   const open = connections.get(to) ?? new Set();
   connections.set(to, open);
-  if ([...open].some((other) => other.name === name))
-    console.warn(
-      `[tessera] ${call}: ${name} is connected already, and each connection replaces the token of the other. Call the function that the first ${call} returned, then connect again`,
-    );
-  const connection = { name };
-  open.add(connection);
-  return () => void open.delete(connection);
+  return noteName(
+    open,
+    name,
+    `${call}: ${name} is connected already, and each connection replaces the token of the other. Call the function that the first ${call} returned, then connect again`,
+  );
 }

@@ -1,7 +1,4 @@
-/**
- * The entry `tessera-id/consent`: gates for the session's `consent` option. A gate reports what a consent management platform
- * (CMP) or the browser says. The publisher must judge whether that is legally sufficient.
- */
+/** `tessera-id/consent`: gates for the option `consent`. The publisher must judge whether what they report is legally sufficient. */
 
 export type { CmpOptions } from './consent/cmp.ts';
 export { allOf, type ConsentGate } from './consent/gate.ts';

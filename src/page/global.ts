@@ -9,24 +9,22 @@
 
 import type { isTokenError, Session, SessionOptions } from '../session/index.ts';
 
-/** A function that waits for the script, or that the script calls at once. */
+/** Waits for the script to load, and is called at once after that. */
 export type TesseraCall = (tessera: Tessera) => unknown;
 
 /** The global `tessera`, once the script has loaded. */
 export interface Tessera {
-  /** Version of the package. */
   readonly version: string;
   /** The first session of this page, once one exists: at once if the tag has `data-base-url`. */
   session?: Session | undefined;
   /** Create a session; the first one becomes `session`. */
   createSession(options: SessionOptions): Session;
-  /** Tell whether a value is an error of this package. */
   isTokenError: typeof isTokenError;
   /** Make calls at once. Before the script has loaded, `push` of the array queues them. */
   push(...calls: TesseraCall[]): void;
 }
 
-/** The global `tessera` before the script has loaded: an array of calls. Of the members of {@link Tessera} it has only `push`. */
+/** The global `tessera` before the script has loaded: an array of calls, which has only `push` of the members of {@link Tessera}. */
 export interface TesseraQueue extends Array<TesseraCall> {
   readonly version?: undefined;
   readonly session?: undefined;

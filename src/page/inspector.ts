@@ -1,7 +1,4 @@
-/**
- * `tessera-id/inspector`: shows what a session does, as a text report (`inspect`) and as a timeline (`<tessera-inspector>`).
- * Importing this file defines the element where there is a DOM.
- */
+/** `tessera-id/inspector`: what a session does, as text (`inspect`) and as a timeline. Importing it defines `<tessera-inspector>`. */
 
 export { defineInspector, type InspectorElement } from './inspector/element.ts';
 export { type Inspector, type InspectorOptions, inspect } from './inspector/inspect.ts';

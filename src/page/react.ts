@@ -1,7 +1,4 @@
-/**
- * React: a session in components. On a server and during hydration there is no session, state or token; they exist after the first
- * effect. Nothing here uses storage or the network before that. The build adds `'use client'`.
- */
+/** React. Before the first effect there is no session, state or token, and no use of storage or network. The build adds `'use client'`. */
 
 import {
   createContext,
@@ -19,15 +16,15 @@ import { checkSession } from './adapter-options.ts';
 
 /** A session as a component sees it. */
 export interface SessionView {
-  /** Undefined on a server, and before the first effect if the hook or the provider creates the session. */
+  /** Undefined on a server, and before the first effect if the hook or the provider creates it. */
   readonly session: Session | undefined;
-  /** The session's `state`; undefined while there is no session. */
+  /** Undefined while there is no session. */
   readonly state: SessionState | undefined;
 }
 
 /** Properties of {@link TesseraProvider}: `options`, or `session`. */
 export interface TesseraProviderProps {
-  /** Options of the session that the provider creates; as for {@link useSession}. */
+  /** Of the session that the provider creates, as for {@link useSession}. */
   readonly options?: SessionOptions | undefined;
   /** A session that the caller creates and closes; undefined while there is none. */
   readonly session?: Session | undefined;
@@ -42,7 +39,7 @@ function noSnapshot() {
   return undefined;
 }
 
-/** The session of the nearest provider; null if there is no provider. */
+/** null: there is no provider. */
 const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>(null);
 
 function useOwnSession(options: SessionOptions | undefined): Session | undefined {
@@ -81,17 +78,18 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
 }
 
 /**
- * Provide a session to all components below: `useSession()` and `useAdvertisingToken()` find it without props. If the prop `session`
- * is undefined, there is no session yet.
+ * Provide a session to `useSession()` and `useAdvertisingToken()` in all components below.
  *
- * @throws {TypeError} if both `options` and `session` are given; for an invalid option, to the nearest error boundary.
+ * @throws {TypeError} if both `options` and `session` are given, another property, or an invalid option (to the nearest error boundary).
  * @example
  * <TesseraProvider options={{ baseUrl: 'https://operator.example', provide }}>
  *   <App />
  * </TesseraProvider>
  */
 export function TesseraProvider(props: TesseraProviderProps): ReactNode {
-  const { options, session, children } = { __proto__: null, ...props } as TesseraProviderProps;
+  const { options, session, children, ...others } = { __proto__: null, ...props } as TesseraProviderProps;
+  // Ignored, an option of the session beside `options`, such as `consent`, would start a session without it.
+  for (const name of Object.keys(others)) throw new TypeError(`TesseraProvider: ${name}: unknown property`);
   // Neither is no mistake: a session may come later, and React passes no property that is undefined from a server component.
   if (options && session) throw new TypeError('TesseraProvider: expected one of options and session, got both');
   if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('TesseraProvider', session);
@@ -102,20 +100,17 @@ export function TesseraProvider(props: TesseraProviderProps): ReactNode {
 /**
  * Use a session and its state; renders again on every change of state.
  *
- * @param given  Default: the session of the nearest {@link TesseraProvider}. A session, which the caller closes. Or the options
- *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces if `baseUrl`, `name` or
- *   `user` changes, or if `provide` is added or removed. The `provide` of the latest render is called; the other options keep their
- *   first values.
+ * @param given  Default: the session of the nearest {@link TesseraProvider}. A session, which the caller closes. Or options of a session,
+ *   which the hook creates when the component mounts, closes when it unmounts, and replaces if `baseUrl`, `name` or `user` changes, or
+ *   `provide` is added or removed. The `provide` of the latest render is called; the other options keep their first values.
  * @throws {TypeError} for an invalid option, to the nearest error boundary.
  * @throws {Error} without an argument if there is no provider.
- * @example
- * const { session, state } = useSession();
- * @example
- * const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
+ * @example const { session, state } = useSession();
+ * @example const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
  */
 export function useSession(given?: Session | SessionOptions): SessionView {
   const provided = useProvided('useSession', given === undefined);
-  const theirs = given && 'subscribe' in given ? given : undefined;
+  const theirs = typeof (given as Session | undefined)?.subscribe === 'function' ? (given as Session) : undefined;
   const own = useOwnSession(theirs ? undefined : (given as SessionOptions | undefined));
   const session = theirs ?? (given ? own : provided);
   return {
@@ -125,12 +120,11 @@ export function useSession(given?: Session | SessionOptions): SessionView {
 }
 
 /**
- * Use the current token, or undefined; renders again only when the token changes.
+ * Use the current token; renders again only when it changes.
  *
  * @param given  Default: the session of the nearest {@link TesseraProvider}. Or a session; undefined while there is none.
  * @throws {Error} without an argument if there is no provider.
- * @example
- * const token = useAdvertisingToken();
+ * @example const token = useAdvertisingToken();
  */
 export function useAdvertisingToken(...given: [session?: Session | undefined]): string | undefined {
   const provided = useProvided('useAdvertisingToken', given.length === 0);

@@ -1,13 +1,12 @@
 /**
- * Google Secure Signals: offer the session's token to Google's ad tags (GPT, IMA) as a signal.
- *
- * Google calls a provider once and caches the result. Therefore, a provider is pushed once per page, its promise stays pending
- * until there is a token, and Google's cache is cleared when the user changes, never on a refresh. The user may also change on a
- * page without this adapter or without Google's tags, so local storage remembers the user for whom the cache was filled, as a
- * generation of the session, or that a clearing is due.
+ * Google Secure Signals. Google calls a provider once and caches the result. So a provider is pushed once per page, its promise stays
+ * pending until there is a token, and Google's cache is cleared when the user changes, never on a refresh. The user may also change on a
+ * page without this adapter or without Google's tags: local storage remembers for which generation of the session the cache was filled,
+ * or that a clearing is due.
  */
 
-import type { Session } from '../session/index.ts';
+import type { Phase, Session } from '../session/index.ts';
+import type { PhaseWithUser } from '../token/phase.ts';
 import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
@@ -20,19 +19,18 @@ export interface SecureSignalsOptions {
   register?: boolean | undefined;
 }
 
-/** One provider on the page, shared by all copies of this file. */
 interface SharedProvider {
-  /** Distinguishes this page from others. */
   readonly pageId: number;
-  /** The function that Google calls: resolves once there is a token, and never rejects. */
+  /** Google calls it: resolves once there is a token, and never rejects. */
   collect(): Promise<string>;
-  /** Calls of `collect` that wait for a token. */
   readonly waiting: ((token: string) => void)[];
-  /** Returns the token of the connected session; undefined while none is connected. */
+  /** Undefined while no session is connected. */
   read?: (() => string | undefined) | undefined;
   isPushed?: boolean;
   /** Google's cache may hold a former user's signal, and has not been cleared since. */
   isDue?: boolean;
+  /** What local storage held when this page last wrote. */
+  stored?: string | null | undefined;
   /** GPT's queue in which a clearing waits. */
   queue?: object | undefined;
 }
@@ -43,20 +41,19 @@ interface Provider {
   collectorFunction(): Promise<string>;
 }
 
-/** The members of GPT's global that are used here. */
 interface Google {
   cmd?: { push(call: () => void): unknown };
   secureSignalProviders?: { push(provider: Provider): unknown; clearAllCache?(): void };
 }
 
-/** The members of Google's globals that are used here. Before GPT loads, queue and providers are plain arrays. */
+/** The members that are used here. Before GPT loads, queue and providers are plain arrays. */
 interface Page {
   googletag?: Google;
   google?: { ima?: { secureSignals?: { clearAllCache?(): void } } };
   [SHARED]?: Record<string, SharedProvider>;
 }
 
-/** Shared by all copies of this file. A symbol, because an element's `id` or `name` cannot take its place. */
+/** For all copies of this file. A symbol, because an element's `id` or `name` cannot take its place. */
 const SHARED = Symbol.for('tesseraSignals');
 
 const page = globalThis as Page;
@@ -70,10 +67,7 @@ function createProvider(): SharedProvider {
   return provider;
 }
 
-/**
- * Use a global of the page. If that throws, a content blocker or an element has replaced Google's, or the browser denies local
- * storage: treat it as absent.
- */
+/** If it throws, a content blocker or an element has replaced Google's global, or the browser denies local storage: it counts as absent. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -82,10 +76,7 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/**
- * Return GPT's global, created with its queue if it is missing. The page's own snippet, which may run later, creates the queue
- * only together with the global.
- */
+/** GPT's global, with a queue: the page's own snippet, which may run later, creates the queue only together with the global. */
 function googletag(): Google {
   // Like `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
   const own = Object.getOwnPropertyDescriptor(page, 'googletag') && page.googletag;
@@ -94,11 +85,7 @@ function googletag(): Google {
   return google;
 }
 
-/**
- * Clear the cache that GPT and IMA share, now and once GPT has loaded. Google has no way to clear the signals of one provider.
- *
- * @param onCleared  called whenever a tag that is on the page has cleared it.
- */
+/** Clear the cache that GPT and IMA share, now and once GPT has loaded. `onCleared`: called whenever a tag on the page has done it. */
 function clearCache(provider: SharedProvider, onCleared: () => void) {
   const clear = (tag: { clearAllCache?(): void } | undefined) => {
     if (!tag?.clearAllCache) return;
@@ -118,7 +105,6 @@ function clearCache(provider: SharedProvider, onCleared: () => void) {
   });
 }
 
-/** Push the provider once per page, unless another script has pushed one with the same ID. */
 function pushOnce(provider: SharedProvider, id: string, idName: keyof Provider) {
   if (provider.isPushed) return;
   provider.isPushed = true;
@@ -132,7 +118,12 @@ function pushOnce(provider: SharedProvider, id: string, idName: keyof Provider) 
   });
 }
 
-/** What local storage holds in place of a generation while a clearing is due. */
+function hasUser(phase: Phase): boolean {
+  if (phase === 'empty' || phase === 'optedOut') return false;
+  phase satisfies PhaseWithUser;
+  return true;
+}
+
 const DUE = 'due';
 
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
@@ -144,15 +135,13 @@ const NAMES = {
 } as const;
 
 /**
- * Offer the session's token as a secure signal, before or after GPT loads. It pushes a provider, and sets
- * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, change of
- * user or opt-out clears Google's whole cache of signals, because Google offers no narrower way.
- *
- * Use either this or Prebid's `encryptedSignalSources` for a provider, not both. On a server it does nothing.
+ * Offer the session's token to Google's ad tags (GPT, IMA), before or after they load: push a provider, and set
+ * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, change of user or
+ * opt-out clears Google's whole cache of signals: Google offers no narrower way. Do not use Prebid's `encryptedSignalSources` for the same
+ * provider. On a server it does nothing.
  *
  * @returns a function that disconnects; later calls of the provider wait for the next connection.
- * @example
- * const disconnect = connectSecureSignals(session);
+ * @example const disconnect = connectSecureSignals(session);
  */
 export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
@@ -165,18 +154,21 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const provider = (shared[id] ??= createProvider());
 
   const read = () => session.advertisingToken;
-  /** Where `seen` is kept for later pages while there is a token. */
   const key = `tessera-signals ${id}`;
-  /** The generation at the last check: with another one, the user may be another. Undefined before the first check. */
+  /** The generation at the last check, kept under `key` while there is a token; another one may mean another user. */
   let seen: string | undefined;
 
+  const stored = () => attempt(() => localStorage.getItem(key));
   /** `isEmpty`: the cache holds no signal of this user. */
-  const save = (isEmpty: boolean) =>
+  const save = (isEmpty: boolean) => {
     attempt(() => {
       const text = provider.isDue ? DUE : read() && seen;
       if (text) localStorage.setItem(key, text);
-      else if (isEmpty) localStorage.removeItem(key);
+      else if (isEmpty && stored()) localStorage.removeItem(key);
     });
+    // Storage that is full keeps what it held.
+    provider.stored = stored();
+  };
   const clearIfDue = () => {
     if (provider.isDue)
       clearCache(provider, () => {
@@ -186,21 +178,22 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   };
   const check = () => {
     const { generation, persistence, phase, waitingFor } = session.state;
-    const stored = attempt(() => localStorage.getItem(key));
-    const former = seen ?? stored;
-    // Another page may have cleared the cache meanwhile.
-    if (stored !== undefined) provider.isDue = stored === DUE;
-    // Before consent, and while a page is loaded, left or restored, nobody knows who is signed in. A withdrawal is a logout.
-    const isKnown = waitingFor !== 'storage' && (waitingFor !== 'consent' || seen);
+    const found = stored();
+    const former = seen ?? found;
+    // Another page has cleared the cache, or left that to the next one.
+    if (found !== provider.stored) provider.isDue = found === DUE;
+    // Before consent, and while a page is loaded, left or restored, nobody knows who is signed in. A withdrawal is a logout, and
+    // without consent, the page knows a generation if it has erased the record: a logout, a sign-in or an opt-out.
+    const isKnown = waitingFor !== 'storage' && (waitingFor !== 'consent' || seen || generation);
     if (isKnown) {
       // A session in memory starts at 0 on every page, so its number means nothing on another page.
       seen = persistence === 'memory' ? `${generation} ${provider.pageId}` : `${generation}`;
       if (former && former !== seen) provider.isDue = true;
-      save(phase === 'empty' || phase === 'optedOut');
+      save(!hasUser(phase));
     }
-    // That erases, so it needs no consent.
+    // Erasing needs no consent.
     clearIfDue();
-    if (!isKnown) return;
+    if (!isKnown || waitingFor === 'consent') return;
     const token = read();
     if (token) for (const resolve of provider.waiting.splice(0)) resolve(token);
     // Google calls a provider at once, and may use its cache, which is cleared by now.

@@ -1,21 +1,16 @@
-/**
- * The entry `tessera-id/prebid`: passes the current token to the user ID module of Prebid.js each time it changes.
- *
- * The session refreshes, and Prebid only sends: its `uid2` (or `euid`) module receives a bare `value`, which it neither stores
- * nor refreshes. This file uses only Prebid's global. Content blockers block files that are called `prebid`, so this one is not.
- */
+/** `tessera-id/prebid`. Prebid neither stores nor refreshes a bare `value`. Content blockers block files that are called `prebid`. */
 
 import type { Session } from '../session/index.ts';
 import { checkAdapterOptions, checkSession, noteConnection } from './adapter-options.ts';
 
-/** An entry of Prebid's `userSync.userIds`. */
+/** Of Prebid's `userSync.userIds`. */
 export interface UserId {
   name: string;
   bidders?: string[] | undefined;
   value?: Record<string, { id?: string } | undefined> | undefined;
 }
 
-/** The members of Prebid's global that are used here. Before Prebid has loaded, only the queue exists. */
+/** Before Prebid has loaded, only the queue exists. */
 export interface Prebid {
   que?: { push(call: () => void): unknown };
   getConfig?(topic: 'userSync'): { userIds?: UserId[] } | undefined;
@@ -30,9 +25,11 @@ export interface PrebidOptions {
   pbjs?: Prebid | undefined;
   /** Prebid's module. Default `uid2`. */
   name?: 'uid2' | 'euid' | undefined;
+  /** Called when an auction begins: the function that `onVitals` passes to its option `mark`. Default: none. */
+  mark?: ((moment: 'auction') => void) | undefined;
 }
 
-const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
+const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'], mark: 'function' } as const;
 
 function globalPrebid(): Prebid {
   // Not declared globally: that would conflict with Prebid's own types.
@@ -43,11 +40,9 @@ function globalPrebid(): Prebid {
 }
 
 /**
- * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn consent
- * and `session.close()` remove it. It replaces an entry of the same name that the page has configured, so that Prebid's module
- * does not refresh as well. The entry keeps its `bidders`, and `userSync` all other members.
- *
- * On a server, or if a content blocker has replaced Prebid's global, it does nothing.
+ * Keep Prebid's user ID equal to the session's token: logout, opt-out, expiry, withdrawn consent and `session.close()` remove it. It
+ * replaces an entry of the same name that the page has configured, so that Prebid's module does not refresh as well. The entry keeps its
+ * `bidders`, and `userSync` all other members. On a server, or if a content blocker has replaced Prebid's global, it does nothing.
  *
  * @returns a function that disconnects, and removes the token from Prebid.
  * @example
@@ -57,10 +52,13 @@ function globalPrebid(): Prebid {
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectPrebid', OPTIONS, options);
-  // There is no Prebid on a server: the page connects in the browser.
-  if (typeof window === 'undefined') return () => {};
+  if (typeof window === 'undefined') return () => {}; // on a server
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
-  const { pbjs: prebid = globalPrebid(), name: module = 'uid2' } = { __proto__: null, ...options } as PrebidOptions;
+  const {
+    pbjs: prebid = globalPrebid(),
+    name: module = 'uid2',
+    mark,
+  } = { __proto__: null, ...options } as PrebidOptions;
   // Entries are found by their names in lower case: one that is not found again would keep a former user's token.
   const name = module.toLowerCase();
   const que = (call: () => void) => {
@@ -71,7 +69,7 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   const forget =
     typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', Object(prebid), name) : undefined;
   let isConnected = true;
-  /** Prebid has a value, and must keep it even if the page's next `setConfig` omits it. */
+  /** Prebid must keep its value even if the page's next `setConfig` omits it. */
   let isGiven = false;
 
   const give = () => {
@@ -102,9 +100,13 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     // Before Prebid has loaded, the call below is still queued: it reads the token when it runs.
     if (prebid.getConfig) que(give);
   });
-  que(() => {
+  const onAuction = () => {
     // A hidden page has no timer, so an expiry or a new configuration is noticed when an auction begins.
-    prebid.onEvent!('requestBids', give);
+    give();
+    mark?.('auction');
+  };
+  que(() => {
+    prebid.onEvent!('requestBids', onAuction);
     give();
   });
   return () => {
@@ -112,7 +114,7 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     isConnected = false;
     stop();
     que(() => {
-      prebid.offEvent!('requestBids', give);
+      prebid.offEvent!('requestBids', onAuction);
       give();
     });
   };

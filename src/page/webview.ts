@@ -1,12 +1,8 @@
-/**
- * Webviews: a page inside a native app shares one identity with that app (the host).
- *
- * Messages are JSON strings in both directions, in the envelope {@link Message}. This file decides what they mean for a session;
- * how they travel is in `webview/host-channel.ts`.
- */
+/** A page inside a native app shares one identity with that app (the host). How messages travel is in `webview/host-channel.ts`. */
 
-import type { Phase, Session, TokenAnswer } from '../session/index.ts';
+import type { Cause, Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
+import type { PhaseWithUser } from '../token/phase.ts';
 import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
 import { warningsOf } from './webview/warnings.ts';
@@ -16,8 +12,8 @@ export type { Message } from './webview/host-channel.ts';
 /** Options of `connectWebview`. */
 export interface WebviewOptions {
   /**
-   * `page`: the page refreshes, and notifies the host of each token, logout and opt-out. `host`: the host refreshes, and the
-   * page adopts what the host supplies; its session has `refresh: 'off'`. Default `page`.
+   * `page`: the page refreshes, and notifies the host of each token, logout and opt-out. `host`: the page adopts what the host supplies;
+   * its session has `refresh: 'off'`. Default `page`.
    */
   owner?: 'page' | 'host' | undefined;
   /** Name of the WKWebView message handler, the Android listener object or the Capacitor plugin. Default `tesseraHost`. */
@@ -32,18 +28,19 @@ const OPTIONS = { owner: ['page', 'host'], channel: 'string', timeoutMs: 'number
 export interface WebviewLink {
   /** Whether a host has responded in time. A host that responds later is also connected. Never rejects. */
   readonly ready: Promise<boolean>;
-  /** Stop listening and sending. */
   disconnect(): void;
 }
 
 function hasUser(phase: Phase): boolean {
-  return phase !== 'empty' && phase !== 'optedOut';
+  if (phase === 'empty' || phase === 'optedOut') return false;
+  phase satisfies PhaseWithUser;
+  return true;
 }
 
 /** Minimum time between two requests for the set of one login, ms: the host may hold a set that has ended. */
 const ASK_AGAIN_MS = 30_000;
 
-/** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts separately. */
+/** The logins and logouts that this page knows of: `gen` in the messages. The host counts separately. */
 function createLoginCount(session: Session) {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
@@ -55,16 +52,18 @@ function createLoginCount(session: Session) {
     setGen: (next: number) => {
       gen = next;
     },
-    /** An action of the host has taken effect: it is not a login or logout of the page. */
+    /** What the host does is not a login or logout of the page. */
     hostActed: (body: unknown) => {
       fromHost = `${JSON.stringify(body)}`;
       isSignedIn = hasUser(session.state.phase);
     },
-    /** There is a new token; a set that did not come from the host is a login. */
-    tokenChanged: (advertisingToken: string, cause: string) => {
-      if ((cause === 'set' || cause === 'provide') && !fromHost.includes(advertisingToken)) gen++;
+    /** A set that did not come from the host is a login. */
+    tokenChanged: (advertisingToken: string, cause: Cause) => {
+      if (cause === 'set' || cause === 'provide') {
+        if (!fromHost.includes(advertisingToken)) gen++;
+      } else cause satisfies 'refresh' | 'tab' | 'load';
     },
-    /** The phase may have changed. Returns whether it is a logout: a change from a user to none. */
+    /** Returns whether it is a logout: a change from a user to none. */
     phaseChanged: () => {
       const isLogout = isSignedIn && !hasUser(session.state.phase);
       isSignedIn = hasUser(session.state.phase);
@@ -76,10 +75,7 @@ function createLoginCount(session: Session) {
 
 type LoginCount = ReturnType<typeof createLoginCount>;
 
-/**
- * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. An ended
- * set causes the events that make the page ask, and the page does not adopt the same set again.
- */
+/** The page also asks when a set has ended, so it asks at most once in {@link ASK_AGAIN_MS}, and does not adopt the same set again. */
 function createSetRequests(
   session: Session,
   logins: LoginCount,
@@ -117,19 +113,12 @@ function createSetRequests(
       const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
       const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
       if (typeof __TESSERA_PRODUCTION__ === 'undefined') warningsOf(logins.gen).refused(answer, error, logins.gen());
-      // If it was rejected, for example because there is no consent, the next event asks again at once.
+      // Rejected, for example because there is no consent: the next event asks again at once.
       if (error) current.at = -ASK_AGAIN_MS;
       else if (answer.body) current.set = set;
     });
   };
   return { ask, stop: () => clearTimeout(timer) };
-}
-
-/** Apply a host's message to the session; undefined if the message does not change it. */
-function write(session: Session, type: string, body: unknown): Promise<unknown> | undefined {
-  if (type === 'set') return session.setTokens(body as TokenAnswer);
-  if (type === 'clear') return session.clear();
-  return undefined;
 }
 
 function createExchange(session: Session, logins: LoginCount, options: WebviewOptions) {
@@ -145,7 +134,6 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     if (isLinked) void channel.send('evt', 'changed', { body: status() });
   };
 
-  /** Ask a host that owns the identity for its set. */
   const askHost = () => void (isLinked && owner === 'host' && sets.ask());
 
   const link = (gen: number) => {
@@ -156,7 +144,7 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     askHost();
   };
 
-  /** Carry out a host's message; returns the members of the response. */
+  /** Returns the members of the response. */
   const obey = async ({ type, gen, body }: Message): Promise<Partial<Message>> => {
     // A set changes the token at once only if the stored state is known.
     await session.ready;
@@ -165,7 +153,9 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     else if (!isLinked || gen < logins.gen()) return { error: 'late' };
     else logins.setGen(gen);
     try {
-      const written = write(session, type, body);
+      let written: Promise<void> | undefined;
+      if (type === 'set') written = session.setTokens(body as TokenAnswer);
+      if (type === 'clear') written = session.clear();
       if (written) {
         logins.hostActed(body);
         await written;
@@ -182,7 +172,7 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
     announce,
     isAnnounced: () => session.state.phase === announced,
     askHost,
-    /** Send `hello` to the host; resolves with whether one has answered. */
+    /** Resolves with whether a host has answered. */
     greet: async () => {
       await channel.request('hello', obey);
       return isLinked;
@@ -195,14 +185,12 @@ function createExchange(session: Session, logins: LoginCount, options: WebviewOp
 /**
  * Connect a session to the app around the page, if there is one. On a server it does nothing, and `ready` is false.
  *
- * @param session  with `refresh: 'off'` if the host owns the identity.
  * @example
  * const session = createSession({ baseUrl, refresh: 'off' });
  * connectWebview(session, { owner: 'host' });
  */
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
-  // There is no app on a server: the page connects in the browser.
   if (typeof window === 'undefined') return { ready: Promise.resolve(false), disconnect: () => {} };
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectWebview', session);
   const logins = createLoginCount(session);
@@ -223,7 +211,8 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
     stopAsking,
   ];
   const ready = greet();
-  if (typeof __TESSERA_PRODUCTION__ === 'undefined') void ready.then(() => warningsOf(logins.gen).greeted(options));
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined')
+    void ready.then(() => warningsOf(logins.gen).greeted(options.channel, options.timeoutMs));
   return {
     ready,
     disconnect: () => {

@@ -15,22 +15,17 @@ interface Answer {
   header(name: string): string | null;
 }
 
-/** `fetch`, whose answer is read piece by piece. */
 async function byFetch(url: string, body: string, controller: AbortController): Promise<Answer> {
-  const { signal } = controller;
-  const headers = { 'content-type': 'text/plain' };
-  // A redirect would send the refresh token to another server.
-  const options = {
+  const response = await fetch(url, {
     method: 'POST',
-    headers,
+    headers: { 'content-type': 'text/plain' },
     body,
     credentials: 'omit',
+    // It would send the refresh token to another server.
     redirect: 'error',
     referrerPolicy: 'no-referrer',
-    signal,
-  } as const;
-  const response = await fetch(url, options);
-  const answer = { status: response.status, header: (name: string) => response.headers.get(name) };
+    signal: controller.signal,
+  });
   const reader = response.body?.getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -43,7 +38,7 @@ async function byFetch(url: string, body: string, controller: AbortController): 
       throw new Error('the answer is too long');
     }
   }
-  return { ...answer, text };
+  return { status: response.status, text, header: (name) => response.headers.get(name) };
 }
 
 /** React Native's `fetch` gives an answer only as a whole; its XMLHttpRequest tells how much has arrived. */
@@ -60,12 +55,11 @@ function byXhr(url: string, body: string, { signal }: AbortController): Promise<
       fail('the answer is too long')();
       request.abort();
     };
-    request.onload = () =>
-      resolve({
-        status: request.status,
-        text: request.responseText,
-        header: (name) => request.getResponseHeader(name),
-      });
+    request.onload = () => {
+      const { status, responseText: text } = request;
+      if (text.length > MAX_LENGTH) fail('the answer is too long')();
+      else resolve({ status, text, header: (name) => request.getResponseHeader(name) });
+    };
     request.onerror = fail('network');
     request.onabort = fail('aborted');
     request.send(body);

@@ -1,7 +1,6 @@
 /**
- * `tessera-id/react-native`: the app's side of `tessera-id/webview`, for React Native with `react-native-webview`.
- *
- * `machine.ts` has the rules; this file connects it with the storage, the network, timers, the app's functions and its webviews.
+ * `tessera-id/react-native`: the app's side of `tessera-id/webview`, for React Native with `react-native-webview`. `machine.ts`
+ * has the rules; this file connects it with the storage, the network, timers, the app's functions and its webviews.
  */
 
 import { TokenError } from '../token/errors.ts';
@@ -17,7 +16,6 @@ export type { TokenAnswer, WireTokenSet } from '../token/token-set.ts';
 export { type SecureStore, secureStorage } from './secure-storage.ts';
 export type { TesseraHost, TesseraHostOptions, TesseraStorage, TesseraView, TokenRequest } from './types.ts';
 
-/** The storages that hosts of this process have. */
 const taken = new Set<unknown>();
 
 /** The longest delay of a timer, ms. */
@@ -29,25 +27,28 @@ function nameOf(error: unknown): string {
 
 /** The views by number. The host holds none of them: an unmounted one may be collected. */
 function createViews(origins: readonly string[]) {
+  /** 0: it is detached. */
   const numbers = new WeakMap<TesseraView, number>();
   const refs = new Map<number, WeakRef<TesseraView>>();
-  const detached = new WeakSet<TesseraView>();
   let count = 0;
   /** A site cannot change what `location.origin` returns, but the methods of arrays. */
   const isOwnPage = origins.map((origin) => `location.origin === ${JSON.stringify(origin)}`).join(' || ');
   return {
-    isOwnUrl: (url: string) => origins.some((origin) => url === origin || url.startsWith(`${origin}/`)),
-    attach: (view: TesseraView) => void detached.delete(view),
-    numberOf: (view: TesseraView): number | undefined => {
-      if (detached.has(view)) return undefined;
+    /** Android's WebView may have no URL. */
+    isOwnUrl: (url: string | null | undefined) =>
+      origins.some((origin) => url === origin || url?.startsWith(`${origin}/`)),
+    attach: (view: TesseraView) => {
+      if (numbers.get(view) === 0) numbers.delete(view);
+    },
+    numberOf: (view: TesseraView): number => {
       const number = numbers.get(view) ?? ++count;
       numbers.set(view, number);
-      refs.set(number, new WeakRef(view));
+      if (number) refs.set(number, new WeakRef(view));
       return number;
     },
     detach: (view: TesseraView): number => {
       const number = numbers.get(view) ?? 0;
-      detached.add(view);
+      numbers.set(view, 0);
       refs.delete(number);
       return number;
     },
@@ -63,26 +64,26 @@ function createViews(origins: readonly string[]) {
   };
 }
 
-/** The promises of changes, until they are stored. */
 function createChanges() {
-  let waiting: { change: number; resolve: () => void; reject: (error: Error) => void }[] = [];
+  const waiting = new Map<number, { resolve(): void; reject(error: Error): void }>();
   return {
     /** A caller who ignores the promise causes no unhandled rejection. */
     promise: (start: () => number): Promise<void> => {
       const stored = new Promise<void>((resolve, reject) => {
         const change = start();
-        if (change) waiting.push({ change, resolve, reject });
+        if (change) waiting.set(change, { resolve, reject });
         else resolve();
       });
       stored.catch(() => {});
       return stored;
     },
     settle: (until: number, error: string | undefined): void => {
-      const ended = waiting.filter(({ change }) => change <= until);
-      waiting = waiting.filter(({ change }) => change > until);
-      for (const { resolve, reject } of ended)
+      for (const [change, { resolve, reject }] of waiting) {
+        if (change > until) continue;
+        waiting.delete(change);
         if (error === undefined) resolve();
         else reject(new TokenError('storage_failed', `the storage has not confirmed the change: ${error}`));
+      }
     },
   };
 }
@@ -92,7 +93,7 @@ function createEffects(
   { storage, onToken, onLog }: TesseraHostOptions,
   baseUrl: string,
   machine: () => Machine,
-): Omit<Effects, 'send' | 'settled' | 'needsTokens'> {
+): Omit<Effects, 'send' | 'settled' | 'released' | 'needsTokens'> {
   const running = new Map<number, AbortController>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const log = (line: string) => {
@@ -109,10 +110,10 @@ function createEffects(
       if (ms !== undefined) timer = setTimeout(() => machine().wake(), Math.min(ms, MAX_TIMER_MS));
     },
     // In an `async` function, a storage that throws rejects.
-    read: (id) =>
+    read: () =>
       void (async () => storage.read())().then(
-        (text) => machine().readEnded(id, text ?? null),
-        (error) => machine().readEnded(id, null, nameOf(error)),
+        (text) => machine().readEnded(text ?? null),
+        (error) => machine().readEnded(null, nameOf(error)),
       ),
     write: (id, text) =>
       void (async () => storage.write(text))().then(
@@ -144,7 +145,6 @@ function parse(answer: unknown): TokenSet | undefined {
 
 /**
  * Create the app's side, which shares one identity with the pages in the app's webviews and keeps it between starts of the app.
- *
  * @throws {TypeError} for a wrong setting. {Error} if another host has the storage: call its `close` before.
  * @example
  * const host = createTesseraHost({ baseUrl, origins: ['https://www.publisher.example'], storage: secureStorage(SecureStore) });
@@ -159,12 +159,12 @@ export function createTesseraHost(options: TesseraHostOptions): TesseraHost {
   if (taken.has(key)) throw new Error('storage: another host has it; close that host first');
   taken.add(key);
   const changes = createChanges();
-  let release: (() => void) | undefined;
-  let closing: Promise<void> | undefined;
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
   const effects = createEffects(options, baseUrl, () => machine);
   const change = (start: () => number): Promise<void> =>
     changes.promise(() => {
-      if (closing) throw new TokenError('closed', 'the host is closed');
+      if (machine.isClosed) throw new TokenError('closed', 'the host is closed');
       return start();
     });
   const renew = async (request: number, answer: unknown): Promise<boolean> => {
@@ -181,9 +181,10 @@ export function createTesseraHost(options: TesseraHostOptions): TesseraHost {
         effects.log(`page: ${nameOf(error)}`); // it may be gone
       }
     },
-    settled: (until, error) => {
-      changes.settle(until, error);
-      release?.();
+    settled: changes.settle,
+    released: () => {
+      taken.delete(key);
+      release();
     },
     needsTokens: (request) =>
       call('onNeedsTokens', () => onNeedsTokens?.({ renew: (answer) => renew(request, answer) }), effects.log),
@@ -193,9 +194,9 @@ export function createTesseraHost(options: TesseraHostOptions): TesseraHost {
     get advertisingToken() {
       return machine.advertisingToken;
     },
-    signedIn: (answer) => change(() => machine.signedIn(parse(answer))),
-    signedOut: () => change(() => machine.signedOut()),
-    optedOut: () => change(() => machine.signedIn(undefined)),
+    signedIn: (answer) => change(() => machine.changed(parse(answer))),
+    signedOut: () => change(() => machine.changed(null)),
+    optedOut: () => change(() => machine.changed(undefined)),
     resume: () => machine.resume(),
     pause: () => machine.pause(),
     onMessage: ({ nativeEvent: { data, url } }, view) => {
@@ -205,15 +206,9 @@ export function createTesseraHost(options: TesseraHostOptions): TesseraHost {
     attach: views.attach,
     detach: (view) => machine.left(views.detach(view)),
     close: () => {
-      closing ??= new Promise((resolve) => {
-        release = () => {
-          if (!machine.storing.isWriting && taken.delete(key)) resolve();
-        };
-      });
       machine.close();
       views.clear();
-      release?.();
-      return closing;
+      return released;
     },
   };
 }

@@ -1,38 +1,42 @@
 /**
- * The rules of a host, without its surroundings: who is signed in, and what the pages and the app are told. Every method is called on
- * one thread. It first changes the state, then tells the pages, and tells the app when the state is stored.
+ * The rules of a host, without its surroundings. Every method is called on one thread. It first changes the state, then tells the
+ * pages, and tells the app when the state is stored.
  */
 
 import { type TokenSet, toWire } from '../token/token-set.ts';
 import { type Message, Pages } from './pages.ts';
 import { Refreshing } from './refreshing.ts';
-import { clockOf, type Effects, type Outcome, type State, type Told, writeState } from './state.ts';
+import type { Effects, Outcome, State } from './state.ts';
+import { clockOf, isSameSet, toldOf, userWithoutToken, writeState } from './state.ts';
 import { Storing } from './storing.ts';
 
 export class Machine {
-  private readonly owner: 'app' | 'page';
-  private readonly effects: Effects;
-  readonly storing: Storing;
+  private readonly clock: () => number;
+  private readonly storing: Storing;
   private readonly refreshing: Refreshing;
   private readonly pages: Pages;
   private state: State = { gen: 0, user: 'unknown' };
   private isActive = true;
-  private isClosed = false;
-  private readonly clock: () => number;
   private lastToken: string | undefined;
   private isAskDue = false;
+  /** How many requests for tokens there were, and how many of them no answer counts for any more. */
   private requests = 0;
-  /** The requests for tokens that may still be answered. */
-  private readonly asked = new Set<number>();
+  private answered = 0;
 
-  constructor(owner: 'app' | 'page', effects: Effects) {
-    this.owner = owner;
-    this.effects = effects;
+  constructor(
+    private readonly owner: 'app' | 'page',
+    private readonly effects: Effects,
+  ) {
     this.clock = clockOf(effects);
     this.refreshing = new Refreshing(effects, this.clock);
-    this.pages = new Pages({ effects, gen: () => this.state.gen, answer: () => this.answer() });
     const text = () => writeState(this.state);
-    this.storing = new Storing({ effects, clock: this.clock, text, known: (state) => this.known(state) });
+    this.storing = new Storing(effects, this.clock, text, (stored) => this.known(stored));
+    const gen = () => this.state.gen;
+    this.pages = new Pages(effects, gen, () => this.answer());
+  }
+
+  get isClosed(): boolean {
+    return this.storing.isClosed;
   }
 
   start(): void {
@@ -40,23 +44,19 @@ export class Machine {
   }
 
   get advertisingToken(): string | undefined {
-    const told = this.told();
+    const told = toldOf(this.owner, this.state);
     return told && this.clock() + this.refreshing.offsetMs < told.expiresAt ? told.token : undefined;
   }
 
-  /** Undefined: the user has opted out. As all changes, it returns its number. */
-  signedIn(set: TokenSet | undefined): number {
-    return this.enter(() => this.adopt(set, this.state.gen + 1));
+  /** Undefined: the user has opted out; null: nobody is signed in. As all changes, it returns its number. */
+  changed(answer: TokenSet | undefined | null): number {
+    return this.enter(() => this.adopt(answer, this.state.gen + 1));
   }
 
-  signedOut(): number {
-    return this.enter(() => this.adopt(null, this.state.gen + 1));
-  }
-
-  /** Null: nobody is signed in. Returns 0 if the request no longer counts. */
+  /** Returns 0 if the request no longer counts. */
   renew(request: number, answer: TokenSet | undefined | null): number {
     return this.enter(() => {
-      if (this.asked.has(request)) return this.adopt(answer, this.state.gen + (answer ? 0 : 1));
+      if (request > this.answered) return this.adopt(answer, this.state.gen + (answer ? 0 : 1));
       this.effects.log('renew: late, nothing has changed');
       return 0;
     });
@@ -81,12 +81,12 @@ export class Machine {
 
   /** A write that is running still ends. */
   close(): void {
+    if (this.isClosed) return;
     this.enter(() => {
-      this.storing.stopReading();
       this.refreshing.reset();
-      this.asked.clear();
+      this.answered = this.requests;
       this.pages.clear();
-      this.isClosed = true;
+      this.storing.close();
     });
   }
 
@@ -110,29 +110,29 @@ export class Machine {
     });
   }
 
-  readEnded(id: number, text: string | null, error?: string): void {
-    this.enter(() => this.storing.readEnded(id, text, error));
+  readEnded(text: string | null, error?: string): void {
+    this.enter(() => this.storing.readEnded(text, error));
   }
 
   writeEnded(id: number, error?: string): void {
     this.enter(() => this.storing.writeEnded(id, error));
   }
 
-  refreshEnded(id: number, given: Outcome): void {
+  refreshEnded(id: number, outcome: Outcome): void {
     this.enter(() => {
-      const { kind, set } = this.refreshing.ended(id, given) ?? {};
-      if (kind === 'optout') this.adopt(undefined, this.state.gen + 1);
-      if (kind === 'success' && set) {
-        this.adopt(set, this.state.gen);
-        this.refreshing.arrived(set);
+      if (!this.refreshing.ended(id, outcome)) return;
+      if (outcome.kind === 'optout') this.adopt(undefined, this.state.gen + 1);
+      if (outcome.set) {
+        this.adopt(outcome.set, this.state.gen);
+        this.refreshing.arrived(outcome.set);
       }
+      if (!this.refreshing.isRefused) return;
       // A user who has opted out, and whose set has ended, is nobody who needs another.
-      if (this.refreshing.isRefused && this.state.user === 'optedOut') this.change({ ...this.state, set: undefined });
-      if (this.refreshing.isRefused) this.isAskDue = true;
+      if (this.state.user === 'optedOut') this.change({ ...this.state, set: undefined });
+      this.isAskDue = true;
     });
   }
 
-  /** Carry out `work`, and what follows from it. */
   private enter<T>(work: () => T): T {
     const result = work();
     if (this.isActive && this.refreshDueAt() <= this.clock()) this.refreshing.start(this.state.set as TokenSet);
@@ -146,19 +146,18 @@ export class Machine {
     const isDue = this.isAskDue && this.owner === 'app' && (this.isWithoutSet() || this.refreshing.isRefused);
     this.isAskDue = false;
     const request = isDue && this.storing.isKnown ? ++this.requests : 0;
-    if (request) this.asked.add(request);
     const token = this.advertisingToken;
     if (token !== this.lastToken) {
       this.lastToken = token;
       this.effects.token(token);
     }
     // The app may have answered otherwise in the meantime.
-    if (this.asked.has(request)) this.effects.needsTokens(request);
+    if (request > this.answered) this.effects.needsTokens(request);
   }
 
   private schedule(): void {
     const isActive = this.isActive && !this.isClosed;
-    const told = this.advertisingToken ? this.told() : undefined;
+    const told = this.advertisingToken ? toldOf(this.owner, this.state) : undefined;
     const expiresAt = told ? told.expiresAt - this.refreshing.offsetMs : Infinity;
     const next = Math.min(
       this.storing.nextAt(isActive),
@@ -171,12 +170,6 @@ export class Machine {
   private refreshDueAt(): number {
     const isOwner = this.owner === 'app' && this.storing.isKnown && !this.isClosed;
     return isOwner ? this.refreshing.dueAt(this.state.set, this.state.user === 'optedOut') : Infinity;
-  }
-
-  private told(): Told | undefined {
-    const { user, set, told } = this.state;
-    if (user === 'optedOut') return undefined;
-    return this.owner === 'app' && set ? { token: set.advertisingToken, expiresAt: set.expiresAt } : told;
   }
 
   /** A user is signed in, and the app has no set of that user. */
@@ -208,10 +201,12 @@ export class Machine {
   }
 
   private change(next: State): number {
-    const { gen, user, set } = this.state;
+    const { gen, user, set, told } = this.state;
     this.state = next;
-    if (next.gen !== gen || next.user !== user || next.set !== set) {
-      this.asked.clear();
+    // At one `gen`, two pages may have signed in two users.
+    const isSame = next.gen === gen && next.user === user && next.told?.token === told?.token;
+    if (!isSame || !isSameSet(next.set, set)) {
+      this.answered = this.requests;
       this.refreshing.reset();
       this.isAskDue = true;
     }
@@ -224,17 +219,18 @@ export class Machine {
   }
 
   private pageChanged(view: number, { gen, phase, told }: Message): void {
-    const { user, set, gen: own } = this.state;
-    const by = told ? 'signedIn' : phase === 'optedOut' ? 'optedOut' : 'signedOut';
-    if (!this.storing.isKnown) {
+    const { user, set, gen: own, told: last } = this.state;
+    const by = told ? 'signedIn' : userWithoutToken(phase);
+    if (gen < own) {
+      // The page has not yet received what the app has done, or has another page's user from their storage, and not the number.
+      if (told && told.token === last?.token) this.pages.greet(view);
+    } else if (!this.storing.isKnown) {
       // Only what the page has done since it has connected: `gen` counts from there.
       if (gen > own && this.pages.hasGreeted(view)) this.state = { gen, user: by, told };
     } else if (gen > own) {
       // The set belongs to the user before.
       this.change({ gen, user: by, told });
       if (!told) this.pages.tellAll(view);
-    } else if (gen < own) {
-      // The page has not yet received what the app has done.
     } else if (user === 'signedOut' || user === 'optedOut') {
       // It was not open then.
       if (told) this.pages.tell(view);

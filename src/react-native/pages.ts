@@ -1,5 +1,6 @@
 /** The pages in the app's views: what they have sent, and what is sent to them. */
 
+import type { Phase } from '../token/phase.ts';
 import { type Effects, isGen, parseTold, type Told } from './state.ts';
 
 /** The longest message of a page that is read, characters. */
@@ -7,13 +8,13 @@ const MAX_LENGTH = 65_536;
 /** How far a page's `gen` may be ahead. */
 const MAX_STEPS = 1_000;
 
-/** A valid message of a page. */
 export interface Message {
   readonly kind: 'req' | 'evt';
   readonly type: string;
   readonly id: unknown;
   readonly gen: number;
-  readonly phase: unknown;
+  /** Of a `changed`; that of a page with a newer version may be another string. */
+  readonly phase: Phase | undefined;
   readonly told: Told | undefined;
 }
 
@@ -24,49 +25,41 @@ interface Page {
   isHandedBack: boolean;
 }
 
-/** What the machine supplies. */
-interface Around {
-  readonly effects: Effects;
-  gen(): number;
-  /** The body of a `set`; null if nobody is signed in. */
-  answer(): object | null;
-}
-
-function parse(text: unknown): Record<string, unknown> | undefined {
-  if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined;
+function parse(text: unknown): Record<string, unknown> {
+  if (typeof text !== 'string' || text.length > MAX_LENGTH) return {};
   try {
-    const message = JSON.parse(text);
-    return message?.ns === 'tessera' ? message : undefined;
+    return Object(JSON.parse(text));
   } catch {
-    return undefined; // the page's other scripts use the same bridge
+    return {}; // the page's other scripts use the same bridge
   }
 }
 
 export class Pages {
-  private readonly around: Around;
   private readonly pages = new Map<number, Page>();
 
-  constructor(around: Around) {
-    this.around = around;
-  }
+  /** @param answer  returns the body of a `set`; null if nobody is signed in. */
+  constructor(
+    private readonly effects: Effects,
+    private readonly gen: () => number,
+    private readonly answer: () => object | null,
+  ) {}
 
   /** Read a message; undefined if it says nothing to this host. */
   receive(view: number, text: unknown): Message | undefined {
-    const message = parse(text);
-    if (!message) return undefined;
-    const { v, kind, type, id, gen } = message;
-    if ((kind !== 'req' && kind !== 'evt') || typeof type !== 'string') return undefined;
+    const { ns, v, kind, type, id, gen, body } = parse(text);
+    if (ns !== 'tessera' || (kind !== 'req' && kind !== 'evt') || typeof type !== 'string') return undefined;
+    if (typeof (id ?? '') !== 'string') return undefined;
     if (v !== 1) {
       if (kind === 'req') this.respond(view, { type, id }, null, 'version');
       return undefined;
     }
-    if (!isGen(gen) || gen > this.around.gen() + MAX_STEPS) return undefined;
-    const { phase, advertisingToken, expiresAt } = Object(message['body']);
+    if (!isGen(gen) || gen > this.gen() + MAX_STEPS) return undefined;
+    const { phase, advertisingToken, expiresAt } = Object(body);
     const told = parseTold(advertisingToken, expiresAt);
     if (told === null || (type === 'changed' && typeof phase !== 'string')) return undefined;
     const page = this.pages.get(view) ?? { hasGreeted: false, isHandedBack: false };
     this.pages.set(view, type === 'hello' ? { hasGreeted: true, isHandedBack: false } : page);
-    this.around.effects.log(`page: ${kind} ${type.slice(0, 20)}, gen ${gen}`);
+    this.effects.log(`page: ${kind} ${type.slice(0, 20)}, gen ${gen}`);
     return { kind, type, id, gen, phase, told };
   }
 
@@ -84,7 +77,7 @@ export class Pages {
 
   /** Send what the app knows: its set, an opt-out, or that nobody is signed in. */
   tell(view: number): void {
-    const body = this.around.answer();
+    const body = this.answer();
     this.send(view, { kind: 'evt', type: body ? 'set' : 'clear', body });
   }
 
@@ -104,9 +97,14 @@ export class Pages {
   greetAgain(isToldToo: boolean): void {
     for (const [view, { hasGreeted }] of [...this.pages]) {
       if (!hasGreeted) continue;
-      this.send(view, { kind: 'req', type: 'hello', id: `host-${this.around.gen()}`, body: null });
+      this.greet(view);
       if (isToldToo) this.tell(view);
     }
+  }
+
+  /** Tell a page how many sign-ins and logouts there were: it counts its next one from there. */
+  greet(view: number): void {
+    this.send(view, { kind: 'req', type: 'hello', id: `host-${this.gen()}`, body: null });
   }
 
   respond(view: number, request: { type: string; id: unknown }, body: object | null, error?: string): void {
@@ -118,8 +116,8 @@ export class Pages {
     view: number,
     message: { readonly kind: string; readonly type: string; readonly [more: string]: unknown },
   ) {
-    const gen = this.around.gen();
-    this.around.effects.log(`app: ${message.kind} ${message.type.slice(0, 20)}, gen ${gen}`);
-    this.around.effects.send(view, JSON.stringify({ v: 1, ns: 'tessera', gen, ...message }));
+    const gen = this.gen();
+    this.effects.log(`app: ${message.kind} ${message.type.slice(0, 20)}, gen ${gen}`);
+    this.effects.send(view, JSON.stringify({ v: 1, ns: 'tessera', gen, ...message }));
   }
 }

@@ -1,11 +1,9 @@
 /** Refreshes of the set: when the next one starts, how long it may take, and the pause after one that has failed. */
 
 import type { TokenSet } from '../token/token-set.ts';
-import type { Effects, Outcome } from './state.ts';
+import { type Effects, type Outcome, pauseOf } from './state.ts';
 
 const TIMEOUT_MS = 60_000;
-const FIRST_PAUSE_MS = 5_000;
-const MAX_PAUSE_MS = 300_000;
 /** The pauses after answers that say neither yes nor no; the answer after the last one ends the set. */
 const REFUSED_PAUSES_MS = [30_000, 120_000, 600_000];
 const MIN_PAUSE_MS = 30_000;
@@ -13,8 +11,6 @@ const DUE_ON_ARRIVAL_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 export class Refreshing {
-  private readonly effects: Effects;
-  private readonly clock: () => number;
   /** The service's clock minus this device's, ms; 0 within a minute. */
   offsetMs = 0;
   /** The service no longer accepts the set. */
@@ -24,15 +20,14 @@ export class Refreshing {
   private endsAt = 0;
   private failures = 0;
   private refusals = 0;
-  /** No refresh starts before this instant. */
+  /** No refresh starts before these instants. `resume` ends only the pause after a failure, not one for which the service asks. */
+  private retryAt = 0;
   private notBefore = 0;
-  /** The service has asked for the pause: `resume` does not end it. */
-  private isPauseAsked = false;
 
-  constructor(effects: Effects, clock: () => number) {
-    this.effects = effects;
-    this.clock = clock;
-  }
+  constructor(
+    private readonly effects: Effects,
+    private readonly clock: () => number,
+  ) {}
 
   get isRunning(): boolean {
     return this.running !== undefined;
@@ -43,18 +38,17 @@ export class Refreshing {
     if (this.running !== undefined) this.effects.cancel(this.running);
     this.running = undefined;
     this.isRefused = false;
-    this.isPauseAsked = false;
-    this.failures = this.refusals = this.notBefore = 0;
+    this.failures = this.refusals = this.retryAt = this.notBefore = 0;
   }
 
   resume(): void {
-    if (this.failures > 0 && !this.isPauseAsked) this.notBefore = 0;
+    this.retryAt = 0;
   }
 
   /** When the next one starts; Infinity if none will. */
   dueAt(set: TokenSet | undefined, isAtOnce: boolean): number {
     if (!set || this.isRunning || this.isRefused) return Infinity;
-    return Math.max(isAtOnce ? 0 : set.refreshAt - this.offsetMs, this.notBefore);
+    return Math.max(isAtOnce ? 0 : set.refreshAt - this.offsetMs, this.retryAt, this.notBefore);
   }
 
   start(set: TokenSet): void {
@@ -63,27 +57,21 @@ export class Refreshing {
     this.effects.refresh(this.running, set);
   }
 
-  /** Returns the outcome if it counts. */
-  ended(id: number, outcome: Outcome): Outcome | undefined {
-    if (id !== this.running) return undefined;
+  /** Returns whether the outcome counts. */
+  ended(id: number, { kind, why, date, retryAfterMs = 0 }: Outcome): boolean {
+    if (id !== this.running) return false;
     this.running = undefined;
-    const { kind, why, date, retryAfterMs = 0 } = outcome;
     this.effects.log(`refresh: ${kind}${why && `, ${why}`}`);
     if (date) this.offsetMs = Math.abs(date - this.clock()) < 60_000 ? 0 : date - this.clock();
-    if (kind === 'ended') this.isRefused = true;
-    if (kind !== 'failed' && kind !== 'refused') return outcome;
-    const pauseMs =
-      kind === 'refused'
-        ? REFUSED_PAUSES_MS[this.refusals++]
-        : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.failures, 10), MAX_PAUSE_MS);
-    if (pauseMs === undefined) this.isRefused = true;
-    this.failures++;
-    this.isPauseAsked = retryAfterMs > (pauseMs ?? 0) || kind === 'refused';
+    if (kind === 'success' || kind === 'optout') return true;
+    const pauseMs = kind === 'refused' ? REFUSED_PAUSES_MS[this.refusals++] : 0;
+    this.isRefused = kind === 'ended' || pauseMs === undefined;
+    if (kind === 'failed') this.retryAt = this.clock() + pauseOf(this.failures++);
     this.notBefore = this.clock() + Math.max(pauseMs ?? 0, Math.min(retryAfterMs, DAY_MS));
-    return outcome;
+    kind satisfies 'ended' | 'refused' | 'failed';
+    return true;
   }
 
-  /** End the one that has taken too long. */
   wake(): void {
     if (this.running === undefined || this.clock() < this.endsAt) return;
     this.effects.cancel(this.running);

@@ -11,9 +11,7 @@ export interface SecureStore {
 }
 
 /**
- * Keep the identity in the device's secure store.
- *
- * @param key  the name of the item: letters, digits, `.`, `-` and `_`.
+ * Keep the identity in the device's secure store. `key`: the name of the item, of letters, digits, `.`, `-` and `_`.
  * @example const storage = secureStorage(SecureStore);
  */
 export function secureStorage(store: SecureStore, key = 'tessera'): TesseraStorage {

@@ -1,127 +1,119 @@
 /** The storage as the machine sees it: unknown until it has been read, and a change is done when it is stored. */
 
-import { type Effects, readState, type State } from './state.ts';
+import { type Effects, pauseOf, readState, type State } from './state.ts';
 
-/** A storage that has not answered by then is late: somebody's wait ends, the answer still counts. */
+/** A storage that has not answered by then is late: somebody's wait ends, and what was asked of it goes on. */
 const LATE_MS = 10_000;
-const FIRST_PAUSE_MS = 5_000;
-const MAX_PAUSE_MS = 300_000;
-
-/** The surroundings, and what the machine supplies. */
-interface Storage {
-  readonly effects: Effects;
-  clock(): number;
-  /** The state to write. */
-  text(): string;
-  /** The storage has been read. */
-  known(state: State): void;
-}
 
 export class Storing {
-  private readonly storage: Storage;
   /** False until the storage has been read, or the app has said who is signed in. */
   isKnown = false;
-  private reading: number | undefined;
-  private reads = 0;
+  /** A write is running, and is not late. */
+  isWriting = false;
+  isClosed = false;
+  private isReading = false;
   private readFailures = 0;
   /** When a read is late or, between two reads, when the next one starts. */
   private readAt = 0;
-  private writing: number | undefined;
-  private writes = 0;
   private isLateAt = 0;
-  /** The number of the last change, and of the last one in the write that is running. */
+  /** The number of the last change, and of the last one that was written, which is the number of the write. */
   private changes = 0;
   private written = 0;
-  private isDirty = false;
   /** The storage has refused the last state. */
   private isUnsaved = false;
+  /** How many writes have not ended, also late ones. */
+  private running = 0;
 
-  constructor(storage: Storage) {
-    this.storage = storage;
-  }
-
-  get isWriting(): boolean {
-    return this.writing !== undefined;
-  }
+  constructor(
+    private readonly effects: Effects,
+    private readonly clock: () => number,
+    private readonly text: () => string,
+    private readonly known: (state: State) => void,
+  ) {}
 
   read(): void {
-    if (this.isKnown || this.reading !== undefined) return;
-    this.readAt = this.storage.clock() + LATE_MS;
-    this.reading = ++this.reads;
-    this.storage.effects.read(this.reading);
+    if (this.isKnown || this.isReading) return;
+    this.readAt = this.clock() + LATE_MS;
+    this.isReading = true;
+    this.effects.read();
   }
 
-  readEnded(id: number, text: string | null, error: string | undefined): void {
+  /** Also of a read that was late. */
+  readEnded(text: string | null, error: string | undefined): void {
     if (this.isKnown) return;
     if (error === undefined) {
       this.isKnown = true;
-      this.storage.known(readState(text));
-    } else if (id === this.reading) this.readFailed(error);
+      this.known(readState(text));
+    } else this.readFailed(error);
   }
 
   private readFailed(error: string): void {
-    this.storage.effects.log(`storage, read: ${error}`);
-    this.reading = undefined;
-    this.readAt = this.storage.clock() + Math.min(FIRST_PAUSE_MS * 2 ** this.readFailures++, MAX_PAUSE_MS);
+    this.effects.log(`storage, read: ${error}`);
+    this.isReading = false;
+    this.readAt = this.clock() + pauseOf(this.readFailures++);
   }
 
-  stopReading(): void {
-    this.isKnown = true;
+  close(): void {
+    this.isKnown = this.isClosed = true;
+    this.release();
+  }
+
+  /** A write that has not ended could replace what the next host writes. */
+  private release(): void {
+    if (this.isClosed && this.running === 0) this.effects.released();
   }
 
   /** Write the state, as soon as no other write is running. Returns the number of the change. */
   save(): number {
     this.isKnown = true;
-    this.isDirty = true;
     this.changes++;
     this.write();
     return this.changes;
   }
 
-  /** Try a refused write again. */
   retry(): void {
-    if (!this.isUnsaved || this.isWriting) return;
-    this.isDirty = true;
-    this.write();
+    if (this.isUnsaved && !this.isWriting && !this.isClosed) this.save();
   }
 
   private write(): void {
-    if (!this.isDirty || this.isWriting) return;
-    this.isDirty = false;
+    if (this.isWriting || this.written === this.changes) return;
+    this.isWriting = true;
+    this.running++;
     this.written = this.changes;
-    this.isLateAt = this.storage.clock() + LATE_MS;
-    this.writing = ++this.writes;
-    this.storage.effects.write(this.writing, this.storage.text());
+    this.isLateAt = this.clock() + LATE_MS;
+    this.effects.write(this.written, this.text());
   }
 
   writeEnded(id: number, error: string | undefined): void {
-    if (id === this.writing) this.endWrite(error);
-    // It was late: it may have replaced a newer state.
+    this.running--;
+    if (this.isWriting && id === this.written) this.endWrite(error);
     else if (error === undefined) {
-      this.isDirty = true;
-      this.write();
+      // It was late: it may have replaced a newer state.
+      if (id === this.written) this.isUnsaved = false;
+      else this.save();
     }
+    this.release();
   }
 
   private endWrite(error: string | undefined): void {
-    if (error !== undefined) this.storage.effects.log(`storage, write: ${error}`);
-    this.writing = undefined;
+    if (error !== undefined) this.effects.log(`storage, write: ${error}`);
+    this.isWriting = false;
     this.isUnsaved = error !== undefined;
     const { written } = this;
     this.write();
-    this.storage.effects.settled(written, error);
+    this.effects.settled(written, error);
   }
 
   wake(isActive: boolean): void {
-    const at = this.storage.clock();
+    const at = this.clock();
     if (this.isWriting && at >= this.isLateAt) this.endWrite('late');
     if (this.isKnown || at < this.readAt) return;
-    if (this.reading !== undefined) this.readFailed('late');
+    if (this.isReading) this.readFailed('late');
     else if (isActive) this.read();
   }
 
   nextAt(isActive: boolean): number {
-    const readAt = !this.isKnown && (isActive || this.reading !== undefined) ? this.readAt : Infinity;
+    const readAt = !this.isKnown && (isActive || this.isReading) ? this.readAt : Infinity;
     return Math.min(readAt, this.isWriting ? this.isLateAt : Infinity);
   }
 }

@@ -19,9 +19,8 @@ export interface TesseraView {
 /** The app owns the identity and has no set of the user who is signed in, or one that the service no longer accepts. */
 export interface TokenRequest {
   /**
-   * Answer with what your server has received from the operator for the user who is signed in there; null if nobody is. Resolves to
-   * false if the answer is late: after another sign-in, a logout, an opt-out or another answer, it changes nothing.
-   *
+   * Answer with what your server has received from the operator for the user who is signed in there; null logs out. Resolves
+   * to false if the answer is late: after another sign-in, a logout, an opt-out or another answer, it changes nothing.
    * @throws {TokenError} as {@link TesseraHost.signedIn}.
    */
   renew(answer: TokenAnswer | null): Promise<boolean>;
@@ -51,16 +50,13 @@ export interface TesseraHost {
   /** The token for the app's own ads; undefined if there is none, if it has expired, and after a logout or an opt-out. */
   readonly advertisingToken: string | undefined;
   /**
-   * A user has signed in in the app.
-   *
-   * @param answer  what your server has received from the operator: a `generate` answer, its body or an opt-out.
-   * @throws {TokenError} `invalid_token_set` for anything else: nothing has changed. `storage_failed`: the storage has refused the
-   *   change, or has not confirmed it within 10 s. It is tried again at the next change, at `resume` and at `pause`.
+   * A user has signed in in the app. `answer`: what your server has received from the operator, a `generate` answer, its body or
+   * an opt-out.
+   * @throws {TokenError} `invalid_token_set` for anything else: nothing has changed. `storage_failed`: the storage has refused
+   *   the change, or has not confirmed it within 10 s. It is tried again at the next change, at `resume` and at `pause`.
    */
   signedIn(answer: TokenAnswer): Promise<void>;
-  /** The user has signed out in the app. */
   signedOut(): Promise<void>;
-  /** The user has opted out. */
   optedOut(): Promise<void>;
   /** The app is in the foreground (`AppState` is `active`), or the network is back. What is due starts now. */
   resume(): void;
@@ -75,6 +71,6 @@ export interface TesseraHost {
   attach(view: TesseraView): void;
   /** The `<WebView>` is unmounted. */
   detach(view: TesseraView): void;
-  /** End timers, requests and messages. Resolves when a write that was running has ended: then another host may have the storage. */
+  /** End timers, requests and messages. Resolves when every write has ended: then another host may have the storage. */
   close(): Promise<void>;
 }

@@ -1,8 +1,4 @@
-/**
- * Checks that throw for invalid options and arguments. These are a programmer's mistakes, so each is a TypeError at once.
- *
- * `token/checks.ts` defines the rules and the messages. `mapping/` uses these checks too.
- */
+/** Checks of options and arguments. A wrong one is a programmer's mistake, so each throws a TypeError at once. */
 
 import { choiceFault, integerFault, kindOf, nameFault, ownMembers, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
@@ -13,10 +9,8 @@ export const MAX_CONCURRENCY = 20;
 /**
  * Check that the options are an object with known names only, and return its own members: a link may have set members of
  * `Object.prototype`, which every object then seems to have.
- *
- * @param what   names the options in the message, for example `options`.
- * @param names  an object with every option as a key.
- * @param path   the prefix of an option's name in the message. Default: none.
+ * @param what  names the options in the message, for example `options`.
+ * @param path  the prefix of an option's name in the message.
  */
 export function checkOptionNames<T extends object>(
   what: string,
@@ -28,13 +22,11 @@ export function checkOptionNames<T extends object>(
   return ownMembers(given);
 }
 
-/** Return `value` if it is a whole number from `least` to `most`; otherwise throw a TypeError that names the option. */
 export function checkInteger(name: string, value: number, least: number, most: number): number {
   throwIf(integerFault(name, least, most, value));
   return value;
 }
 
-/** Return `value` if that many mapping requests may be in flight; otherwise throw a TypeError that names the option. */
 export function checkConcurrency(name: string, value: number): number {
   return checkInteger(name, value, 1, MAX_CONCURRENCY);
 }
@@ -49,14 +41,19 @@ export function checkFunction<T>(name: string, value: T): T {
   return value;
 }
 
-/**
- * Check, before anything is read, that a value is an iterable object. A string is rejected.
- *
- * @param name  the argument, for the message.
- * @throws {TypeError} for any other value.
- */
+/** Before anything is read. A string, which is iterable too, is rejected. */
 export function checkSource(name: string, source: unknown): void {
   const isIterable =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
   if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
+}
+
+/** Throw a TypeError for the request of Express, or of another server on `node:http`, which is not a Request. */
+export function checkRequest(name: string, request: unknown): void {
+  const { headers } = Object(request) as Partial<Request>;
+  if (typeof headers?.get === 'function') return;
+  const got = headers
+    ? 'a request of node:http: wrap the handler in toNodeListener of tessera-id/server/node'
+    : kindOf(request);
+  throw new TypeError(expectedGot(name, 'a Request', got));
 }

@@ -1,16 +1,14 @@
 /**
- * The client with which the server of a publisher, an advertiser or a data provider calls an operator.
- *
- * It holds the API key and the client secret, so it belongs on a server, never on a page. The endpoint files define what each
- * method sends, and `call.ts` how; `bulk.ts` contains the methods for many users.
+ * The client with which the server of a publisher, an advertiser or a data provider calls an operator. It holds the API key and
+ * the client secret, so it belongs on a server, never on a page.
  */
 
 import { ownMembers, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { type BulkClient, createBulkClient } from './bulk.ts';
-import { createCall } from './call.ts';
+import { type BulkClient, createBulkClient } from './bulk/bulk.ts';
+import { createCall } from './call/call.ts';
+import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './call/endpoints.ts';
 import { type Dii, validSentDii } from './dii.ts';
-import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
 import {
   type CallOptions,
   type ClientOptions,
@@ -21,13 +19,12 @@ import {
 } from './options.ts';
 
 /**
- * A client. Every promise and every iteration rejects with a TokenError (docs/errors.md lists its codes), with the reason of an
- * aborted `signal`, or with a TypeError for invalid arguments.
+ * Every promise and every iteration rejects with a TokenError (docs/errors.md lists its codes), with the reason of an aborted
+ * `signal`, or with a TypeError for invalid arguments.
  */
 export interface Client extends BulkClient {
   /**
    * Generate a token set for a user.
-   *
    * @throws {TokenError} `client_error`, without a request, if the email address is not valid; `no_consent` if an EUID operator
    *   finds the consent in `tcfConsent` insufficient.
    * @example
@@ -37,21 +34,18 @@ export interface Client extends BulkClient {
   generate(dii: Dii, options?: GenerateOptions): Promise<TokenResult>;
   /**
    * Tell whether an advertising token of this participant was generated from `dii`. For tests and troubleshooting.
-   *
    * @throws {TokenError} `client_error` if the token is malformed or belongs to another participant.
    * @example const isTheirs = await client.validate(advertisingToken, { email: 'user@example.com' });
    */
   validate(advertisingToken: string, dii: Dii, options?: CallOptions): Promise<boolean>;
   /**
    * Exchange a refresh token for a newer set. `responseKeyB64` must come from the same set.
-   *
    * @throws {TokenError} `refresh_rejected` if the token is invalid or has expired.
    * @example const result = await client.refresh(tokens);
    */
   refresh(tokens: Refreshable, options?: CallOptions): Promise<TokenResult>;
   /**
    * Record that a user has opted out, for every participant. The key needs the role OPTOUT.
-   *
    * @throws {TokenError} `client_error`, without a request, if the email address is not valid.
    * @example await client.optOut({ email: 'user@example.com' });
    */
@@ -77,10 +71,8 @@ function checkRefreshable(given: unknown): Refreshable {
 
 /**
  * Create a client.
- *
  * @throws {TypeError} for an invalid option; the message names it, what was expected and what was passed.
- * @example
- * const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret });
+ * @example const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret });
  */
 export function createClient(options: ClientOptions): Client {
   const settings = settingsOf(options);

@@ -1,15 +1,9 @@
-/**
- * DII as the caller passes it, and the choice of the form in which it is sent: hashed in this process, or unchanged.
- *
- * The rules of normalisation and hashing are in `token/dii.ts`.
- */
+/** DII as the caller passes it, and the form in which it is sent: hashed in this process, by `token/dii.ts`, or unchanged. */
 
 import { kindOf, ownMembers } from '../token/checks.ts';
 import { type DiiForm, type DiiType, hashTextOf } from '../token/index.ts';
 
-/**
- * The email address or phone number of one person, or the SHA-256 of either, in base64 or hexadecimal: exactly one of the four.
- */
+/** The email address or phone number of one person, or the SHA-256 of either, in base64 or hexadecimal: exactly one. */
 export type Dii =
   | {
       readonly email: string;
@@ -46,18 +40,22 @@ export type Dii =
 export type HashLocally = 'emails' | 'all' | 'none';
 
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
-const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
+const EXPECTED = `DII: expected an object with exactly one of ${KEYS.join(', ')} as a string`;
+
+/** For messages. */
+export const FORM_NAMES: Readonly<Record<DiiForm, string>> = {
+  email: 'an email address',
+  phone: 'a phone number: + and 10 to 15 digits',
+  email_hash: 'a hash: 32 bytes in base64 or hexadecimal',
+  phone_hash: 'a hash: 32 bytes in base64 or hexadecimal',
+};
 
 /** All lone surrogates have the same UTF-8 bytes, those of U+FFFD. */
 const NOT_TEXT = /[\p{Cc}\p{Cs}]/u;
 const EMPTY_B64 = /^47DEQpj8HBSa\+\/TImW\+5JCeuQeRkm5NMpJWZG3hSuF[U-X]=$/;
 const EMPTY_HEX = /^e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855$/i;
 
-/**
- * Explain why a value is nobody's DII although a service may accept it. Undefined if nothing shows that.
- *
- * @example diiFault('email', 'user\t@example.com') // 'expected an email address, got a control character or a lone surrogate in it'
- */
+/** Why a value is nobody's DII although a service may accept it. Undefined if nothing shows that. */
 export function diiFault(form: DiiForm, value: string): string | undefined {
   if (form === 'email')
     return NOT_TEXT.test(value)
@@ -68,7 +66,7 @@ export function diiFault(form: DiiForm, value: string): string | undefined {
     : undefined;
 }
 
-/** DII as it is sent to the service. If this process has rejected it, `value` is undefined, and `form` is the form of the caller. */
+/** If this process has rejected the DII, `value` is undefined, and `form` is the form of the caller. */
 export interface SentDii {
   readonly form: DiiForm;
   readonly value: string | undefined;
@@ -94,11 +92,7 @@ function gotInstead(dii: Readonly<Record<string, unknown>>): string | undefined 
   return typeof own[key] === 'string' ? undefined : `${key} as ${kindOf(own[key])}`;
 }
 
-/**
- * Explain why a value is not of the type {@link Dii}. Undefined if it is, whether or not it is valid.
- *
- * @example diiTypeFault('user@example.com') // 'DII: expected exactly one of ... as a string, got string'
- */
+/** Why a value is not of the type {@link Dii}, such as `DII: expected an object with exactly one of ... as a string, got string`. */
 export function diiTypeFault(dii: unknown): string | undefined {
   const got = gotInstead(dii as Readonly<Record<string, unknown>>);
   return got && `${EXPECTED}, got ${got}`;
@@ -106,7 +100,6 @@ export function diiTypeFault(dii: unknown): string | undefined {
 
 /**
  * Choose the form in which `dii` is sent. Null counts as absent; if all members are null, the result is invalid.
- *
  * @throws {TypeError} if it is not an object with exactly one of the four as a string. The message never contains the value.
  */
 export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
@@ -137,11 +130,8 @@ export function invalidReason(dii: Dii): string {
 }
 
 /**
- * Choose the form in which one `dii` is sent. Unless `hashLocally` is `none`, `value` is undefined for an invalid one of any form.
- *
- * Rows of a batch are not checked in this way: the service answers for each row, and the check takes as long as the rest of the
- * work for a row.
- *
+ * As {@link sentDii}, for one `dii`; `value` is undefined for an invalid one of any form, unless `hashLocally` is `none`. Rows of
+ * a batch are not checked in this way: the service answers for each, and the check takes as long as all other work for a row.
  * @throws {TypeError} as {@link sentDii}, and if all members are null.
  */
 export function validSentDii(dii: Dii, hashLocally: HashLocally): SentDii {

@@ -1,9 +1,4 @@
-/**
- * Options of a client and of its calls: their types, their defaults and their checks.
- *
- * The checks of single values are in `token/checks.ts` and `checks.ts`. This file knows nothing about requests: `client.ts`
- * passes the checked settings to `call.ts`.
- */
+/** Options of a client and of its calls: their types, their defaults and their checks. */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
 import { addressFault, kindOf, MAX_TIMER_MS, ownMembers, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
@@ -22,10 +17,8 @@ import type { HashLocally } from './dii.ts';
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * How the bulk methods retry a failed request (network failure, time-out, 408, 425, 429, 5xx).
- *
- * A `Retry-After` of up to five minutes is added to the wait. A longer one fails at once; the error contains it as
- * `retryAfterMs`.
+ * How the bulk methods retry a failed request (network failure, time-out, 408, 425, 429, 5xx). A `Retry-After` of up to five
+ * minutes is added to the wait. A longer one fails at once; the error contains it as `retryAfterMs`.
  */
 export interface RetryOptions {
   /** Total number of attempts, 1 to 100; 1 disables retries. Default 6. */
@@ -50,16 +43,10 @@ export interface ClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Time limit of one attempt of a bulk method (mapping, buckets, opt-out status), ms. Default 60,000. */
   readonly bulkTimeoutMs?: number | undefined;
-  /**
-   * Highest number of mapping requests in flight, 1 to 20, shared by all calls of this client. Default 20. A 429 halves the
-   * number, and later successes raise it again.
-   */
+  /** Highest number of mapping requests in flight, 1 to 20, shared by all calls; a 429 halves it for a while. Default 20. */
   readonly concurrency?: number | undefined;
   readonly retry?: RetryOptions | undefined;
-  /**
-   * Encoding of encrypted bodies. Default `binary`; use `text` (base64, a third longer) if the service or a proxy rejects
-   * `application/octet-stream`.
-   */
+  /** Encoding of bodies. Default `binary`; `text` (base64, a third longer) if something rejects `application/octet-stream`. */
   readonly envelope?: 'binary' | 'text' | undefined;
   /**
    * Replaces the global `fetch`. The client cancels an answer that is too long (64 KiB for one user) only if its `body` is a
@@ -97,20 +84,7 @@ export interface CallLimits {
   readonly maxBytes?: number | undefined;
 }
 
-export interface ClientSettings {
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly secret: Bytes;
-  readonly hashLocally: HashLocally;
-  readonly timeoutMs: number;
-  readonly bulkTimeoutMs: number;
-  readonly concurrency: number;
-  readonly retry: { readonly tries: number; readonly firstMs: number; readonly maxMs: number };
-  readonly binary: boolean;
-  readonly fetch: Fetch;
-  readonly now: () => number;
-}
+export type ClientSettings = Readonly<ReturnType<typeof settingsOf>>;
 
 /** Every option, and the other members of a participant, which callers spread into the options. */
 const NAMES: Record<keyof ClientOptions, true> & Record<string, true> = {
@@ -155,18 +129,15 @@ function checkSecret(value: unknown, apiKey: string): Bytes {
   return bytes;
 }
 
-/**
- * Check the options of a client and fill in the defaults.
- *
- * @throws {TypeError} that names the option, what was expected and what was passed, and never quotes the key or the secret.
- */
-export function settingsOf(given: ClientOptions): ClientSettings {
+/** @throws {TypeError} that names the option, what was expected and what was passed, and never quotes the key or the secret. */
+export function settingsOf(given: ClientOptions) {
   const options = checkOptionNames('options', NAMES, given);
   const retry = checkOptionNames<RetryOptions>('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = retry;
   throwIf(addressFault(options.baseUrl, options.allowInsecure));
   const apiKey = checkApiKey(options.apiKey);
   return {
+    /** Without a trailing slash. */
     baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
     apiKey,
     secret: checkSecret(options.clientSecret, apiKey),
@@ -180,9 +151,8 @@ export function settingsOf(given: ClientOptions): ClientSettings {
       maxMs: checkInteger('retry.maxMs', maxMs, 0, MAX_TIMER_MS),
     },
     binary: checkChoice('envelope', ['binary', 'text'], options.envelope ?? 'binary') === 'binary',
-    // Read the global at each call, so that a test may replace it. Cloudflare Workers reject a `fetch` that is called on an
-    // object.
-    fetch: options.fetch ? checkFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
+    // Read the global at each call: a test may replace it. Cloudflare Workers reject a `fetch` that is called on an object.
+    fetch: options.fetch ? checkFunction('fetch', options.fetch) : (url: string, init: RequestInit) => fetch(url, init),
     now: options.now ? checkFunction('now', options.now) : Date.now,
   };
 }
@@ -190,11 +160,6 @@ export function settingsOf(given: ClientOptions): ClientSettings {
 const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, timeoutMs: true };
 export const GENERATE_OPTIONS: Record<keyof GenerateOptions, true> = { ...CALL_OPTIONS, tcfConsent: true };
 
-/**
- * Check the options of one call and fill in the time limit.
- *
- * @param names  the permitted names. Default: those of every call.
- */
 export function callOptions(
   given: CallOptions | undefined,
   timeoutMs: number,

@@ -12,7 +12,7 @@ import { isSameSet } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
 /** For `user` or, by default, the user of the page. `isRendered`: it was rendered into the page. */
-export async function supply(core: Core, input: unknown, user = core.user, isRendered = false): Promise<void> {
+export async function supply(core: Core, input: unknown, user = core.user, isRendered?: boolean): Promise<void> {
   try {
     const answer = (explain?.parserOf(isRendered ? 'tokens' : 'setTokens') ?? parsePlainAnswer)(input);
     const now = core.now();
@@ -42,7 +42,7 @@ function whenFound<T>(core: Core, check: () => T | undefined): Promise<T> {
   });
 }
 
-/** Calls wait together, and one that has a token at hand decides nothing: each would make all others decide again. */
+/** Calls share one wait. A call that finds a token usually does not reconcile, which would make all waiting calls decide again. */
 export async function getToken(core: Core, timeoutMs: number): Promise<string> {
   const check = () => {
     const { token, isTokenExpected } = decideNow(core);
@@ -54,55 +54,51 @@ export async function getToken(core: Core, timeoutMs: number): Promise<string> {
   // The first caller may start an attempt on a hidden page, or the timer.
   const isFirst = !core.callers++ || !core.tokenWait;
   try {
-    const { token, due } = catchUp(core);
+    const { token, start } = catchUp(core);
     const wait = token ?? (core.tokenWait ??= whenFound(core, check));
-    if (token ? due : isFirst) reconcile(core);
+    if (token ? start : isFirst) reconcile(core);
     const found = withTimeout(timeoutMs, () => wait, 'getToken');
     if (!explain) return await found;
     return await found.catch((error: TokenError) => {
-      throw explain?.timedOut(error, core, noToken(core));
+      throw explain?.timeoutWithReason(error, core, noToken(core));
     });
   } finally {
     core.callers--;
   }
 }
 
-/** `isExplicit`: false if the pause after many calls of `provide` counts. */
+/** `isExplicit`: false for a call that pauses delay: that of `signIn`. */
 export async function refreshNow(core: Core, isExplicit = true): Promise<void> {
-  const { records, lastError, settings } = core;
-  await records.idle();
-  const { record: before } = records.view;
+  const { shown, lastError, settings } = core;
+  await shown.idle();
+  const { record: before } = shown.view;
   core.provideResult = undefined;
-  /** Another tab has made an attempt meanwhile. */
-  let isHeld = false;
-  const over = whenFound(core, () => {
-    const { otherTabUntil } = decideNow(core);
-    isHeld ||= otherTabUntil > 0;
-    return (!core.attempt && !otherTabUntil) || !isActive(core) || undefined;
-  });
+  // Another tab may be making an attempt.
+  const isUnderWay = () => (core.attempt || decideNow(core).otherTabUntil) && isActive(core);
+  const over = whenFound(core, () => (isUnderWay() ? undefined : null));
   reconcile(core, isExplicit);
   const { attempt } = core;
   if (!attempt) throw noToken(core);
-  await withTimeout(settings.timeoutMs, () => over, 'refresh').catch((error) => {
-    if (!isHeld) throw error;
-  });
+  const late = await withTimeout(settings.timeoutMs, () => over, 'refresh').catch((error: TokenError) => error);
   // The message of that tab may have been lost.
-  if (isHeld) await readAgain(core);
-  const { record } = records.view;
-  const error = core.lastError === lastError ? undefined : core.lastError;
-  if (error || record.ended || !decideNow(core).token) throw error ?? noToken(core);
-  if (attempt.plan.kind === 'refresh' && isSameSet(record, before))
-    throw attemptError(core) ?? new TokenError(isHeld ? 'timeout' : 'network', explain?.notRefreshed(isHeld));
+  await readAgain(core);
+  const { record } = shown.view;
+  const isSame = isSameSet(record, before);
+  const error = core.lastError === lastError ? isSame && late : core.lastError;
+  if (error) throw error;
+  if (record.ended || !decideNow(core).token) throw noToken(core);
+  if (isSame && attempt.plan.kind === 'refresh')
+    throw attemptError(core) ?? new TokenError('network', explain?.notRefreshedReason);
 }
 
 export async function signIn(core: Core, user: string | undefined): Promise<void> {
   core.user = user;
   // Without consent, only the erasure is stored; the user's label follows when consent is given.
   const erasing = commitErasure(core, signedIn(core.consent ? user : undefined, core.now()));
-  // If it is not confirmed, this page goes on all the same with the user who has signed in.
-  await erasing.catch(() => {});
+  // Awaited below: this page goes on with the user who has signed in, even if the erasure is confirmed late or never.
+  erasing.catch(() => {});
   // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
-  await core.records.idle();
+  await core.shown.idle();
   core.callers++;
   try {
     // `provide` may have called this method.

@@ -1,7 +1,7 @@
 /** The consent gate: calls it, and applies its answers. */
 
 import { TokenError } from '../token/errors.ts';
-import { commit, commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
+import { commit, commitErasure, releaseCalls, reportFailure } from './commit.ts';
 import { type Core, reportError } from './core.ts';
 import { explain } from './explain/entry.ts';
 import { reconcile, retrySoon } from './reconcile.ts';
@@ -15,7 +15,7 @@ export function askConsent(core: Core): void {
   let hasChanged = false;
   // An answer that is not a boolean is reported: otherwise there would be no token and no explanation.
   const apply = async (answer: unknown, isDecided: boolean, fault: string | undefined) => {
-    // A withdrawal erases the last failure. A gate may call `onChange` before it returns: the page then has no session yet.
+    // Awaited, because a withdrawal erases the last failure, and because a gate may call `onChange` before the page has its session.
     await (isDecided && setConsent(core, answer === true));
     if (typeof answer === 'boolean') return;
     reportError(core, new TokenError('no_consent', fault));
@@ -23,13 +23,13 @@ export function askConsent(core: Core): void {
   };
   const onChange = (answer: unknown) => {
     hasChanged = true;
-    void apply(answer, true, explain?.gateChanged(answer));
+    void apply(answer, true, explain?.gateChangeFault(answer));
   };
   // An async function, because the gate may throw. An answer that was requested before the last change is ignored.
-  (async (): Promise<unknown> => consent(onChange))().then(
+  (async (): Promise<unknown> => consent(onChange))().then<unknown, unknown>(
     // A gate that returns undefined leaves the decision to `onChange`.
-    (answer) => (hasChanged ? undefined : apply(answer, answer !== undefined, explain?.gateAnswered(answer))),
-    (thrown) => (hasChanged ? undefined : apply(undefined, true, explain?.gateFailed(thrown))),
+    (answer) => hasChanged || apply(answer, answer !== undefined, explain?.gateAnswerFault(answer)),
+    (thrown) => hasChanged || apply(undefined, true, explain?.gateFailureFault(thrown)),
   );
 }
 
@@ -44,12 +44,11 @@ async function setConsent(core: Core, isGranted: boolean): Promise<void> {
   }
   if (isGranted && !before) {
     // Other tabs may have changed the record meanwhile.
-    core.records.loseTrack();
+    core.shown.loseTrack();
     void retrySoon(core, false);
     releaseCalls(core);
-    // After them, because a set that the page was rendered with may be the one that is stored, and has no label yet.
-    if (user !== undefined || settings.user === null)
-      commit(core, othersEnded(user, core.now())).catch((error) => reportUnlessConsent(core, error));
+    // After the calls: one of them may supply the stored set again, with its label. A set without a label would be ended.
+    if (user !== undefined || settings.user === null) reportFailure(core, commit(core, othersEnded(user, core.now())));
   }
   reconcile(core);
 }

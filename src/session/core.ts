@@ -1,7 +1,7 @@
 /** The inside of a session: what all its parts share, what it shows, and what it reports. */
 
 import { TokenError } from '../token/errors.ts';
-import type { AttemptContext } from './attempt.ts';
+import type { AttemptContext } from './attempt/attempt.ts';
 import type { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { type Decision, decide, whyNoToken } from './rules/decide.ts';
@@ -17,7 +17,7 @@ export interface Core extends PageState, AttemptContext {
   state?: SessionState;
   attempt?: (Attempt & { readonly controller: AbortController }) | undefined;
   /** Host calls that wait for the first consent, in order. */
-  readonly waitingCalls: ((error?: TokenError) => void)[];
+  readonly waiting: ((error?: TokenError) => void)[];
   /** What all calls of `getToken` that found no token wait for. */
   tokenWait?: Promise<string> | undefined;
   /** Resolves when the last attempt has ended. */
@@ -25,10 +25,10 @@ export interface Core extends PageState, AttemptContext {
 }
 
 export function decideNow(core: Core, isExplicit?: boolean): Decision {
-  return decide(core.records.view, core, core.now(), isExplicit);
+  return decide(core.shown.view, core, core.now(), isExplicit);
 }
 
-/** Show the state if anything in it has changed. Another token is always accompanied by another state. */
+/** Show the state if anything in it has changed. A change of the token always changes the state, too. */
 export function publish(core: Core): Decision {
   const decision = decideNow(core);
   const { state } = decision;
@@ -46,10 +46,10 @@ export function publish(core: Core): Decision {
 export function noToken(core: Core): TokenError {
   const decision = decideNow(core);
   const why = whyNoToken(decision, core);
-  return typeof why === 'string' ? new TokenError(why, explain?.noToken(why, decision, core)) : why;
+  return typeof why === 'string' ? new TokenError(why, explain?.noTokenReason(why, decision, core)) : why;
 }
 
-/** `isEmitted`: false if the first failure of this series was emitted. */
+/** `isEmitted`: false for a failure that rejects a call of the page, or that follows others of its series. */
 export function reportError(core: Core, error: TokenError, isEmitted = true): void {
   if (core.isClosed) return;
   core.lastError = error;

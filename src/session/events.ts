@@ -1,9 +1,6 @@
 /** Listeners and their order. Nothing here knows what a session is. */
 
-/**
- * Create the listeners of a session: all get the events in the same order. One that throws or rejects does not affect the others; the
- * browser reports it, as that of an EventTarget.
- */
+/** A listener that throws or rejects does not affect the others; the browser reports it, as that of an EventTarget. */
 export function createEvents() {
   const listeners = new Set<readonly [event: string, listener: (payload: never) => unknown]>();
   return {
@@ -14,10 +11,7 @@ export function createEvents() {
       return () => void listeners.delete(entry);
     },
 
-    /**
-     * Notify all listeners of `event`, each in its own microtask. Microtasks keep their order, so every listener receives the same
-     * sequence, even if a listener causes further events.
-     */
+    /** Each listener is called in its own microtask, so all receive the same sequence, even if one causes further events. */
     emit(event: string, payload?: unknown): void {
       for (const entry of listeners) {
         if (entry[0] === event)

@@ -3,14 +3,18 @@
  * a user; `explain/` checks the rest.
  */
 
-import { ownMembers, parseBaseUrl } from '../token/checks.ts';
+import { ownMembers, parseBaseUrl, throwIf } from '../token/checks.ts';
 import type { Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import type { SessionOptions, Settings } from './types.ts';
 
+function refuse(option: string): never {
+  throw new TypeError(`${option}: invalid option`);
+}
+
 /** @throws {TypeError} the message of the development build names the option, what was expected and what was passed. */
 export function parseOptions(given: SessionOptions): Settings {
-  explain?.options(given);
+  explain?.checkOptions(given);
   const options = ownMembers<SessionOptions>(given);
   const {
     baseUrl,
@@ -31,9 +35,6 @@ export function parseOptions(given: SessionOptions): Settings {
     ...others
   } = options;
   const { firstMs = 5_000, maxMs = 300_000 } = ownMembers<NonNullable<SessionOptions['retry']>>(retry);
-  const refuse = (option: string): never => {
-    throw new TypeError(`${option}: invalid option`);
-  };
   // Ignored, a misspelt option would start a session without consent, or with another user's set.
   Object.keys(others).forEach(refuse);
   if (refresh !== 'auto' && refresh !== 'off') refuse('refresh');
@@ -60,8 +61,8 @@ function methodsOf({ read, update }: Partial<Store>) {
  * Hash the label of a user: FNV-1a with 64 bits, up to 13 letters and digits.
  *
  * Synchronous, because a page that is rendered for another user must not return the previous user's token meanwhile; Web Crypto is
- * asynchronous, and absent on plain-http pages. Labels that nobody has chosen for that purpose do not share a hash. As with any hash
- * without a secret, anyone who has a list of labels can find the one that matches.
+ * asynchronous, and absent on plain-http pages. Two labels have the same hash only if somebody has searched for such a pair. As
+ * with any hash without a secret, anyone who has a list of labels can find the one that matches.
  *
  * @param salt  operator and name of the session.
  * @example hashUser('account-1', 'https://operator.example tessera') // 'g50vw9lq6aqa'
@@ -76,7 +77,8 @@ export function hashUser(user: string, salt: string): string {
 /** @throws {TypeError} for a label that is no string, or an empty one. */
 export function userHashOf({ baseUrl, name }: Settings, label: unknown): string | undefined {
   if (label === undefined) return undefined;
-  if (typeof label !== 'string' || !label) throw new TypeError(explain?.label(label) ?? 'user: expected string');
+  if (explain) throwIf(explain.labelFault(label));
+  if (typeof label !== 'string' || !label) refuse('user');
   return hashUser(label, `${baseUrl} ${name}`);
 }
 
@@ -85,6 +87,8 @@ export function userOf(
   settings: Settings,
   given: { readonly user?: string | undefined } | undefined,
 ): string | undefined {
-  if (typeof (given ?? {}) !== 'object') throw new TypeError('options: expected object');
-  return userHashOf(settings, ownMembers(given).user);
+  if (typeof (given ?? {}) !== 'object') refuse('options');
+  const { user, ...others } = ownMembers(given);
+  Object.keys(others).forEach(refuse);
+  return userHashOf(settings, user);
 }

@@ -1,9 +1,10 @@
 /**
- * The shell of a session: it calls `decide` and carries out the result. `reconcile` may run at any time and any number of times;
- * the decisions are in `rules/`.
+ * The shell of a session: calls `decide`, and carries out the result. `reconcile` may run at any time and any number of times.
+ *
+ * It also follows the page: one that may have missed messages reads the record again, and one that is left releases what it holds.
  */
 
-import { runAttempt } from './attempt.ts';
+import { runAttempt } from './attempt/attempt.ts';
 import { isPageVisible } from './browser/lifecycle.ts';
 import { type Core, decideNow, publish, reportError } from './core.ts';
 import type { Outcome } from './rules/attempt-changes.ts';
@@ -14,38 +15,41 @@ import { eventsFor } from './rules/session-events.ts';
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once, ms. */
 const WAKE_SPREAD_MS = 2_000;
 
-/** A page that was hidden for no longer than this has missed no message, and a page after `pagehide` may still be ending, ms. */
+/** A page that was hidden for at most this time has missed no message. After `pagehide`, it may still be ending for this time. In ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /**
  * A webview may hide or show a page without an event. A page may also stay after `pagehide`, for example for a download: it has
  * stayed if it is visible at a later event, or calls the session a while later. Returns whether it is visible.
  */
-function noticeVisibility(core: Core, isEvent = false): boolean {
+function noticeVisibility(core: Core, isEvent?: boolean): boolean {
   const isVisible = isPageVisible();
   if (!isVisible) core.hiddenAt ||= core.now();
   else if (core.hiddenAt && (isEvent || !core.isAway || wasAbsent(core))) wake(core);
   return isVisible;
 }
 
-/** Whether it may have missed messages. */
+/**
+ * Whether the page was hidden for so long that it may have missed messages. The time may be negative: the clock of the host, or one
+ * that follows another page, may have gone back.
+ */
 function wasAbsent({ hiddenAt, now }: Core): boolean {
   return hiddenAt > 0 && Math.abs(now() - hiddenAt) > SHORT_ABSENCE_MS;
 }
 
 /** `isExplicit`: the page calls `refresh()`. */
 export function reconcile(core: Core, isExplicit?: boolean): void {
-  const { records, events } = core;
+  const { shown, events } = core;
   const isVisible = noticeVisibility(core);
   // A logout, another user or an opt-out, in any tab, makes the attempt void, and ends its lease.
   const { attempt } = core;
-  const { generation, lease } = records.latest();
+  const { generation, lease } = shown.latest();
   const voided = attempt && attempt.generation !== generation && attempt.id !== lease?.id ? attempt : undefined;
   if (voided) core.attempt = undefined;
   const decision = decideNow(core, isExplicit);
-  const { due, isSettled } = decision;
-  if (due) startAttempt(core, due);
-  const isAwaited = core.callers > 0 && decision.isTokenExpected;
+  const { start, isSettled } = decision;
+  if (start) startAttempt(core, start);
+  const isAwaited = core.callers && decision.isTokenExpected;
   core.setTimer(isVisible || isAwaited ? decision.wakeAt : NEVER);
   if (isSettled) {
     const after = eventsFor(core, decision);
@@ -62,7 +66,7 @@ export function reconcile(core: Core, isExplicit?: boolean): void {
 export function catchUp(core: Core): Decision {
   noticeVisibility(core);
   const decision = publish(core);
-  const isStale = decision.due || decision.token !== core.emitted.token;
+  const isStale = decision.start || decision.token !== core.emitted.token;
   if (decision.isSettled && isStale) queueMicrotask(() => reconcile(core));
   return decision;
 }
@@ -70,7 +74,7 @@ export function catchUp(core: Core): Decision {
 function startAttempt(core: Core, plan: Plan): void {
   const controller = new AbortController();
   const { signal } = controller;
-  const { record } = core.records.view;
+  const { record } = core.shown.view;
   const attempt = { id: Math.random(), plan, generation: record.generation, startedAt: core.now(), controller };
   core.attempt = attempt;
   // The previous attempt may be void, but still hold the Web Lock.
@@ -100,9 +104,9 @@ function noteOutcome(core: Core, plan: Plan, outcome: Outcome): void {
 /** `isOver`: another tab has ended an attempt. */
 export async function readAgain(core: Core, isOver?: unknown): Promise<void> {
   if (!isActive(core)) return;
-  await core.records.read();
+  await core.shown.read();
   // If the store is late, what that tab has written cannot be read yet.
-  if (isOver && !core.records.isLate()) core.otherLeaseId = undefined;
+  if (isOver && !core.shown.isLate()) core.otherLeaseId = undefined;
   reconcile(core);
 }
 
@@ -115,34 +119,33 @@ export function check(core: Core): void {
 export function wake(core: Core, isOnline?: boolean): void {
   // The channel was closed when the page was left: connect again.
   if (core.isAway) core.tabs.notify();
-  // A browser may suspend a hidden page without an event, and the page then misses messages. The clock of the host, or one that has
-  // followed another page, may have gone back meanwhile.
+  // A browser may suspend a hidden page without an event, and the page then misses messages.
   const hasBeenAway = core.isAway || wasAbsent(core);
-  if (hasBeenAway) core.records.loseTrack();
+  if (hasBeenAway) core.shown.loseTrack();
   core.isAway = false;
   core.hiddenAt = 0;
-  // Its tab may have ended meanwhile without ending the lease.
+  // The tab of that lease may have ended without releasing it.
   core.otherLeaseId = undefined;
   if (hasBeenAway || isOnline) core.events.emit('woken');
   void retrySoon(core, true);
 }
 
-/** `hasWoken`: false if consent has just been given, usually on a new page; one that has a token then waits for its pause. */
+/** `hasWoken`: false if consent has just been given, usually on a new page: if there is a token, the pause goes on. */
 export async function retrySoon(core: Core, hasWoken: boolean): Promise<void> {
   await readAgain(core);
   // The page may have been rendered with a set, or for a user.
-  await core.records.idle();
+  await core.shown.idle();
   const { isSettled, retry, token } = decideNow(core);
   if (!isSettled || !retry || (!hasWoken && token)) return;
-  await core.records.update(wokeUp(core.now() + Math.random() * WAKE_SPREAD_MS));
+  await core.shown.update(wokeUp(core.now() + Math.random() * WAKE_SPREAD_MS));
   reconcile(core);
 }
 
 /** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */
 export function leave(core: Core): void {
-  core.records.loseTrack();
+  core.shown.loseTrack();
   core.isAway = true;
-  // Also if it was hidden before: `disconnect` must not take it for a page that has stayed.
+  // Even if it was hidden before: otherwise, `disconnect` could take it for a page that has stayed.
   core.hiddenAt = core.now();
   void disconnect(core);
 }
@@ -152,12 +155,12 @@ export function leave(core: Core): void {
  * attempt, reach the other tabs first.
  */
 export async function disconnect(core: Core): Promise<void> {
-  const { records } = core;
+  const { shown } = core;
   core.attempt?.controller.abort();
   reconcile(core);
   await core.lastAttempt;
-  await records.settled();
+  await shown.settled();
   if (!core.isAway && !core.isClosed) return;
-  records.close();
+  shown.close();
   core.tabs.disconnect();
 }

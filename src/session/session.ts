@@ -7,19 +7,19 @@ import { watchLifecycle } from './browser/lifecycle.ts';
 import { indexedDbStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { getToken, refreshNow, signIn, supply } from './calls.ts';
-import { commit, commitErasure, releaseCalls, reportUnlessConsent } from './commit.ts';
+import { commit, commitErasure, releaseCalls, reportFailure } from './commit.ts';
 import { askConsent } from './consent.ts';
 import { type Core, noToken, publish, reportError } from './core.ts';
 import { createEvents } from './events.ts';
 import { explain } from './explain/entry.ts';
 import { parseOptions, userHashOf, userOf } from './options.ts';
 import { catchUp, check, disconnect, leave, readAgain, reconcile, wake } from './reconcile.ts';
-import { withinStoreTime } from './record-store.ts';
+import { withinStoreTime } from './record/record-store.ts';
+import { createShownRecord } from './record/shown-record.ts';
 import { loggedOut, othersEnded } from './rules/host-changes.ts';
-import { NOTHING_EMITTED, pageStateAfter } from './rules/page-state.ts';
+import { NOTHING_EMITTED, type PageState, pageStateAfter } from './rules/page-state.ts';
 import type { Change } from './rules/record.ts';
 import type { SessionState } from './rules/state.ts';
-import { createShownRecord } from './shown-record.ts';
 import type { Session, SessionOptions } from './types.ts';
 
 /**
@@ -35,18 +35,17 @@ export function createSession(options: SessionOptions): Session {
 /** Start the session of a core, and offer its methods. */
 export function sessionOf(core: Core): Session {
   const { settings, events } = core;
-  const stopWatching = explain?.watch(settings);
+  const stopWatching = explain?.watchMistakes(settings);
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
   // message on a channel that it listens to makes Chromium evict it.
   core.tabs.notify();
   // What was rendered into the page comes before every other call.
-  if (settings.tokens)
-    supply(core, settings.tokens, core.user, true).catch((error) => reportUnlessConsent(core, error));
+  if (settings.tokens) reportFailure(core, supply(core, settings.tokens, core.user, true));
   askConsent(core);
   publish(core);
   // One microtask later, so that a gate that has already answered has queued the first read.
   const ready = Promise.resolve()
-    .then(() => withinStoreTime(core.records.idle))
+    .then(() => withinStoreTime(core.shown.idle))
     .then(() => {}, core.log);
 
   /** Run a public method; its promise may be ignored. */
@@ -82,10 +81,10 @@ export function sessionOf(core: Core): Session {
       close(core);
     },
   };
-  return explain ? explain.session(session, core) : session;
+  return explain ? explain.checkArguments(session, core) : session;
 }
 
-/** Its parts call one another only once all of them exist. `adopt`: see `RecordStoreOwner`. */
+/** Create the inside of a session. Its parts call one another only once all of them exist. `adopt`: see `RecordStoreOwner`. */
 export function createCore(options: SessionOptions, adopt?: Change): Core {
   const settings = parseOptions(options);
   const { name, logger } = settings;
@@ -110,17 +109,18 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
     now,
     log,
     events: createEvents(),
-    records: createShownRecord(settings.baseUrl, store, {
+    shown: createShownRecord(settings.baseUrl, store, {
       follow,
+      now,
       adopt,
       mayWrite: (isErasure): boolean => isErasure || core.consent !== false,
-      onSeen: (...seen) => void Object.assign(core, pageStateAfter(core, ...seen)),
-      onAnswer: () => {
+      onRecord: (...seen) => Object.assign<PageState, Partial<PageState>>(core, pageStateAfter(core, ...seen)),
+      onResumed: () => {
         core.tabs.notify();
         check(core);
       },
       onFailure: (cause) => {
-        reportError(core, new TokenError('storage_failed', explain?.storeFailed, { cause }));
+        reportError(core, new TokenError('storage_failed', explain?.storeFailedReason, { cause }));
         reconcile(core);
       },
     }),
@@ -135,7 +135,7 @@ export function createCore(options: SessionOptions, adopt?: Change): Core {
         void Promise.resolve().then(() => globalThis.closed && close(core));
       },
     }),
-    waitingCalls: [],
+    waiting: [],
     lastAttempt: Promise.resolve(),
   });
   return core;
@@ -152,5 +152,5 @@ function close(core: Core): void {
 export function followPage(core: Core, user: string): void {
   core.user = userHashOf(core.settings, user || undefined);
   core.provideResult = undefined;
-  commit(core, othersEnded(core.user, core.now())).catch((error) => reportUnlessConsent(core, error));
+  reportFailure(core, commit(core, othersEnded(core.user, core.now())));
 }

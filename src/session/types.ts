@@ -43,9 +43,7 @@ export interface SessionOptions {
    * of the label is stored. Default: no label, and no such check.
    */
   user?: string | null | undefined;
-  /**
-   * Asks the publisher's server for a set, in the forms that `setTokens` accepts. null or a 204 response: nobody is signed in.
-   */
+  /** Asks the publisher's server for a set, in the forms that `setTokens` accepts. null or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /**
    * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until the answer is true, neither is used. If
@@ -103,11 +101,10 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
  */
 export interface Session {
   /**
-   * Resolves when the stored state is loaded, or after 1.5 s if loading takes longer. While consent is pending, it resolves without
-   * loading anything. Never rejects.
+   * Resolves when the stored state is loaded, or after 1.5 s; at once while consent is pending. Never rejects.
    */
   readonly ready: Promise<void>;
-  /** The current token: never an expired one, or that of an opted-out user. Undefined until the stored state is known. */
+  /** The current token: never an expired one, or that of an opted-out user. Undefined until one is known. */
   readonly advertisingToken: string | undefined;
   /** A frozen snapshot: the same object until something changes. */
   readonly state: SessionState;
@@ -142,7 +139,6 @@ export interface Session {
    *   restore its set. Default false.
    * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may still find
    *   the previous user; after 10 s without an answer of the store, which is still carried out when it answers; `closed`.
-   * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
@@ -154,7 +150,6 @@ export interface Session {
    *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the user is leaving the page;
    *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has stored no newer set; `network` if the service
    *   has asked for a longer pause (`Retry-After`). Nothing delays a call of `provide`.
-   * @example await session.refresh();
    */
   refresh(): Promise<void>;
   /**
@@ -168,15 +163,16 @@ export interface Session {
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;
-  /**
-   * Listen to an event; returns the unsubscribe function.
-   *
-   * @example const off = session.on('token', ({ advertisingToken }) => bid(advertisingToken));
-   */
+  /** Listen to an event, `session.on('token', ({ advertisingToken }) => bid(advertisingToken))`; returns the unsubscribe function. */
   // Spelt out, so that the compiler's error about another name lists these.
   on<E extends 'token' | 'expired' | 'optout' | 'needsTokens' | 'error'>(event: E, listener: Listener<E>): () => void;
   /** Listen to every change of `state` or of the token; returns the unsubscribe function. */
   subscribe(listener: () => unknown): () => void;
+  /**
+   * Only in the development build; `inspect(session).explain()` of `tessera-id/inspector` is in every build. Describe the state in two
+   * sentences: what the session has and what failed last; what it does next, when, and why.
+   */
+  explain?(): string;
   /** Stop: no timer, listener, lock or connection is left. The stored record stays. */
   close(): void;
 }

@@ -1,8 +1,6 @@
 /**
- * Detects when this process has nothing more to do at the current instant of virtual time.
- *
- * Promises are done after a few turns of the event loop. Operations of Web Crypto run on their own threads and take an unknown
- * time, so they are counted.
+ * Detects when this process has nothing more to do at the current instant of virtual time: promises are done after a few turns of
+ * the event loop, but operations of Web Crypto run on their own threads for an unknown time, so they are counted.
  */
 
 import { replace } from './installation.ts';

@@ -27,9 +27,7 @@ export function checkOptions(options: TestbedOptions): void {
   else throwIf(user !== undefined && user !== null && expectedGot('user', 'object or null', kindOf(user)));
 }
 
-/**
- * Check who signs in. The message never contains the value. @throws {TypeError} that names the argument and what was expected.
- */
+/** @throws {TypeError} that names the argument and what was expected, never the value. */
 export function checkDii(name: string, dii: object): void {
   throwIf(typeFault(name, 'object', dii) ?? nameFault(`${name}.`, DII, dii));
   const values: Readonly<Record<string, unknown>> = { ...dii };

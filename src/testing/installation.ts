@@ -1,8 +1,6 @@
 /**
- * Replaces the timers and clocks of this process with virtual time, and restores them.
- *
- * Replaced: `setTimeout`, `setInterval` and their `clear` functions, `AbortSignal.timeout`, `Date`, `performance.now`. Everything
- * else stays real: promises, `setImmediate`, `queueMicrotask`, Web Crypto.
+ * Replaces `setTimeout`, `setInterval` and their `clear` functions, `AbortSignal.timeout`, `Date` and `performance.now` with
+ * virtual time. Everything else stays real: promises, `setImmediate`, `queueMicrotask`, Web Crypto.
  */
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
@@ -21,11 +19,7 @@ interface TimerHandle {
 /** A testbed uses the clock of this process, so only one can be open. */
 let isInstalled = false;
 
-/**
- * Replace a property of an object.
- *
- * @returns a function that restores the previous property.
- */
+/** Returns a function that restores the previous property. */
 export function replace(owner: object, name: string, value: unknown): () => void {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   Object.defineProperty(owner, name, {
@@ -40,10 +34,16 @@ export function replace(owner: object, name: string, value: unknown): () => void
   };
 }
 
+/** Throw an Error if this process already has another clock than its own. */
 export function checkNotInstalled(): void {
   if (isInstalled)
     throw new Error(
       'createTestbed: expected no other open testbed in this process; call close() of that one, for example in afterEach',
+    );
+  // Test runners and Sinon leave enumerable marks on what they replace. Zone.js, which fakes nothing by itself, marks `setTimeout` too.
+  if (Object.keys(Date).length > 0 || 'clock' in setTimeout || '_isMockFunction' in setTimeout)
+    throw new Error(
+      'createTestbed: expected real timers, got mocked ones: it brings its own clock; call vi.useRealTimers(), jest.useRealTimers() or mock.timers.reset() before',
     );
 }
 
@@ -72,12 +72,7 @@ function timeoutOf(time: VirtualTime) {
   };
 }
 
-/**
- * Install virtual time in this process.
- *
- * @returns a function that restores timers and clocks.
- * @throws {Error} if it is already installed.
- */
+/** Returns a function that restores timers and clocks. @throws {Error} if virtual time is already installed. */
 export function installTime(time: VirtualTime): () => void {
   checkNotInstalled();
   const handles = new WeakMap<object, number>();

@@ -1,14 +1,11 @@
 /**
  * The network of a testbed: a `fetch` for the page, another for the publisher's server, and the faults between them and the
- * service.
- *
- * A fault lasts until the next one or until `online()`. This file knows neither sessions nor tokens.
+ * service. A fault lasts until the next one or until `online()`.
  */
 
 import type { Operator } from '../operator/index.ts';
 import { integerFault } from '../token/checks.ts';
 
-/** The fault of the network or the service. */
 type Fault =
   | { readonly type: 'offline' }
   | {

@@ -30,12 +30,8 @@ export type SpanText = `${number} ${SpanUnit}` | `${number}${SpanUnit}`;
 export type Span = number | SpanText;
 
 /**
- * Convert a span to milliseconds.
- *
- * @param name      the parameter, for the error.
- * @param numberMs  the length of the number 1, ms. Default 1.
+ * `name` is for the error; `numberMs` is the length of the number 1, ms: `spanMs('span', '20 min')` is 1,200,000.
  * @throws {TypeError} for anything other than a number from 0, or text with a known unit.
- * @example spanMs('span', '20 min') // 1_200_000
  */
 export function spanMs(name: string, span: Span, numberMs = 1): number {
   const [, digits, unit] = typeof span === 'string' ? (/^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(span) ?? []) : [];

@@ -1,8 +1,4 @@
-/**
- * `createTestbed`: connects operator, publisher's server, network and clock, and provides the methods for a test.
- *
- * `virtual-time.ts` moves the time, `activity.ts` decides when it may move, and `network.ts` implements the faults.
- */
+/** `createTestbed`: connects operator, publisher's server, network and clock, and provides the methods for a test. */
 
 import { createOperator } from '../operator/index.ts';
 import { answerOf, createClient, type Dii, type Fetch, tokenHandler } from '../server/index.ts';
@@ -29,7 +25,6 @@ const SITE_URL = 'https://publisher.example';
 const TOKEN_PATH = '/token';
 const SOMEBODY: Dii = { email: 'user@example.com' };
 
-/** docs/protocol.md, "Opt-out". */
 const USERS: ReservedUsers = {
   optOut: { email: 'optout@example.com' },
   refreshOptOut: { email: 'refresh-optout@example.com' },
@@ -45,12 +40,7 @@ function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
 }
 
 function startService(options: TestbedOptions['operator'], now: () => number) {
-  const operator = createOperator({
-    siteId: 777,
-    roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
-    ...options,
-    now,
-  });
+  const operator = createOperator({ siteId: 777, roles: ['GENERATOR', 'MAPPER', 'OPTOUT'], ...options, now });
   const { apiKey, clientSecret } = operator.participants[0]!;
   return {
     operator,
@@ -72,7 +62,7 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
   const handler = tokenHandler({ client, user: () => user });
   // Faults do not affect the preparation of a test.
   const direct = clientOver((input, init) => operator.fetch(new Request(input, init)));
-  const { pageFetch, offline, online, answer, hang } = network;
+  const { pageFetch, serverFetch: _, ...faults } = network;
   return {
     client,
     handler,
@@ -86,10 +76,7 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
     signOut(): void {
       user = null;
     },
-    offline,
-    online,
-    answer,
-    hang,
+    ...faults,
   };
 }
 
@@ -128,9 +115,8 @@ function createSessions(defaults: Omit<SessionOptions, 'store'>) {
 /**
  * Create a testbed: an operator, a publisher's server and a page in one process, under one virtual clock. Only one can be open in
  * a process at a time.
- *
- * @throws {TypeError, RangeError} for a wrong option. The message names the option, what was expected and what was passed.
- * @throws {Error} if another testbed is open.
+ * @throws {TypeError, RangeError} for a wrong option. The message names it, what was expected and what was passed.
+ * @throws {Error} if another testbed is open, or timers are mocked.
  * @example
  * const testbed = createTestbed({ lifetimes: { refreshFrom: '15 min' } });
  * const session = testbed.session();
@@ -162,7 +148,6 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
     do await activity.settle();
     while (time.step(untilMs));
   };
-  /** Calls of `advance` run one after another. */
   let moved: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {

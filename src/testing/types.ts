@@ -24,8 +24,8 @@ export interface TestbedOptions {
   /** The user who is signed in at the publisher's site at the start; null: nobody. Default `{ email: 'user@example.com' }`. */
   readonly user?: Dii | null | undefined;
   /**
-   * Replace the timers and clocks of this process. Set `false` for a page in another process, as with Playwright: `advance` then
-   * moves only the clock of the operator. Default true.
+   * Replace the timers and clocks of this process. Default true. With `false`, for a page in another process, as with Playwright,
+   * `advance` moves only the clock of the operator.
    */
   readonly installClock?: boolean | undefined;
   /** Further options of the operator, for example `{ scope: 'EUID' }`. */
@@ -43,57 +43,49 @@ export interface ReservedUsers {
 }
 
 /**
- * An operator, a publisher's server and a page in one process, under one clock.
- *
- * Time stands still between two calls of `advance`, so nothing times out while real work is done.
+ * An operator, a publisher's server and a page in one process, under one clock. Time stands still between two calls of `advance`,
+ * so nothing times out while real work is done.
  */
 export interface Testbed {
-  /** The embedded operator. */
   readonly operator: Operator;
   /** The address of the operator: the `baseUrl` of sessions. */
   readonly baseUrl: string;
   /** The client of the publisher's server for this operator. Its requests reach the operator even while the page is offline. */
   readonly client: Client;
   /**
-   * The page's `fetch`. It reaches the operator, and `handler` at `/token` of `https://publisher.example` (also by relative URL).
-   * All other requests are answered with 404.
+   * The page's `fetch`. It reaches the operator, and `handler` at `/token` of `https://publisher.example` (also by relative URL);
+   * anything else is answered with 404.
    */
   readonly fetch: typeof globalThis.fetch;
   /** The publisher's token handler, which answers for the signed-in user. */
   readonly handler: (request: Request) => Promise<Response>;
-  /** Identities with fixed behaviour. */
   readonly users: ReservedUsers;
   /** The time of the page's device, epoch ms. */
   readonly now: () => number;
   /**
-   * Move time and run timers in order. After each timer, wait until Web Crypto and the operator are done.
-   *
-   * @param span  text such as `'20 min'`, or ms. Default 0: only wait until everything is done.
+   * Move time and run timers in order. After each timer, wait until Web Crypto and the operator are done. `span`: text such as
+   * `'20 min'`, or ms. Default 0: only wait until everything is done.
    * @throws the error of a timer that throws, and an Error after `close()`.
    * @example await testbed.advance('20 min');
    */
   advance(span?: Span): Promise<void>;
   /**
-   * Create a session of the page, with the operator's address, this network, a store in memory and `provide` through `handler`.
-   * Sessions with the same name share a store, like tabs, or like one page after another. `close()` closes them.
-   *
-   * @param options  override or complete these defaults; `provide: undefined` for none.
+   * Create a session of the page, with the operator's address, this network, a store in memory and `provide` through `handler`,
+   * unless `options` say otherwise (`provide: undefined` for none). Sessions with the same name share a store, like tabs, or like
+   * one page after another. `close()` closes them.
    * @throws {Error} after `close()`.
    * @example const session = testbed.session({ consent: () => false });
    */
   session(options?: Partial<SessionOptions>): Session;
   /**
-   * Generate a set for a user, in the form in which the publisher's server passes it to the page. Not affected by faults.
-   *
+   * Generate a set for a user, as the publisher's server passes it to the page. Not affected by faults.
    * @param dii  default: the signed-in user, otherwise `{ email: 'user@example.com' }`.
    * @example await session.setTokens(await testbed.tokensFor({ email: 'someone@example.com' }));
    */
   tokensFor(dii?: Dii): Promise<TokenAnswer>;
   /**
    * Sign in a user at the publisher's site: `handler` answers for this user from now on. Sessions are not notified.
-   *
-   * @throws {TypeError} for anything other than exactly one email address, phone number or hash. The message never contains the
-   *   value.
+   * @throws {TypeError} for anything other than exactly one email address, phone number or hash. It never contains the value.
    */
   signIn(dii: Dii): void;
   /** Sign out the user at the publisher's site: `handler` answers 204. Sessions are not notified. */
@@ -105,11 +97,9 @@ export interface Testbed {
   /** End every fault. A request that hangs continues to hang. In a page that was offline, the event `online` follows. */
   online(): void;
   /**
-   * Make the operator answer every request with this status, in plain text, to pages and servers.
-   *
-   * @param headers  for example `{ 'retry-after': '120' }`.
-   * @param body     default empty.
-   * @example testbed.answer(503);
+   * Make the operator answer every request, of pages and servers, with this status, in plain text; headers and body: default
+   * none.
+   * @example testbed.answer(503, { 'retry-after': '120' });
    */
   answer(status: number, headers?: Record<string, string>, body?: string): void;
   /** Make the operator accept every request and never answer. */

@@ -1,8 +1,6 @@
 /**
  * Virtual time: an instant that moves only on request, the timers that wait for it, and the time that a page's clock shows.
- *
- * It runs timers one at a time, so that its owner can wait for real work (Web Crypto) in between. This file does not know what
- * that work is.
+ * Timers run one at a time, so that the owner of the time can wait for real work (Web Crypto) in between.
  */
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
@@ -23,13 +21,9 @@ export interface Timer {
 /** Above the identifiers of real timers: clearing a real timer by its number must not clear a virtual one. */
 const FIRST_ID = 2 ** 40;
 
-/** Virtual time and its timers; see {@link createVirtualTime}. */
 export type VirtualTime = ReturnType<typeof createVirtualTime>;
 
-/**
- * Wait for one turn of the event loop of this process, whatever clock is installed. The function is read when this module loads.
- * jsdom has no `setImmediate`.
- */
+/** One turn of the event loop, whatever clock is installed: read when this module loads. jsdom has no `setImmediate`. */
 export const turn: () => Promise<void> = (() => {
   const { setImmediate: immediate, setTimeout: timeout } = globalThis;
   const next = immediate ?? ((resolve: () => void) => timeout(resolve, 0));
@@ -106,10 +100,8 @@ export function createVirtualTime(startAt: number) {
     },
     ...timers,
     /**
-     * Move to the next timer and run it.
-     *
+     * Move to the next timer and run it. Returns false if no timer was left.
      * @param untilMs  the latest instant, virtual ms since the start. Without an earlier timer, time moves to it.
-     * @returns        false if no timer was left.
      */
     step(untilMs: number): boolean {
       let next: Timer | undefined;

@@ -4,20 +4,18 @@
  */
 
 import { expectedGot, ignoreFailure } from './errors.ts';
+import { nearest } from './nearest.ts';
 
 /** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Throw a TypeError if a check has found a fault. */
 export function throwIf(fault: string | false | undefined): void {
   if (fault) throw new TypeError(fault);
 }
 
 /**
- * Copy the own members of anything; the copy has no others. A library on the page that parses a query into objects may let a link
- * set members of `Object.prototype`, which every object then inherits.
- *
- * @example ownMembers(options).user // undefined, even if Object.prototype.user exists
+ * Copy the own members of anything. A library on the page that parses a query into objects may let a link set members of
+ * `Object.prototype`, which every object then inherits.
  */
 export function ownMembers<T extends object>(given: T): T;
 export function ownMembers<T extends object>(given: T | undefined): Partial<T>;
@@ -26,10 +24,7 @@ export function ownMembers(given: unknown): unknown {
   return { __proto__: null, ...(given as object) };
 }
 
-/**
- * Hides what `fetch` would read from `Object.prototype`. The options keep that prototype, because a page's own `fetch` may call
- * its methods.
- */
+/** Hides what `fetch` would read from `Object.prototype`, but keeps that prototype: a page's own `fetch` may call its methods. */
 export function requestOptions(given: RequestInit): RequestInit {
   let hidden = {};
   for (const name in hidden) hidden = { ...hidden, [name]: undefined };
@@ -44,26 +39,22 @@ export function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/**
- * Undefined if the value fits, else a sentence.
- *
- * @param type  `string` (not empty), `number` (finite and above 0), `object` (no array, no promise, not null), or another result
- *   of `typeof`.
- * @example typeFault('tokens', 'object', null) // 'tokens: expected object, got null'
- */
-export function typeFault(name: string, type: string, value: unknown): string | undefined {
+/** `string` is not empty, `number` 0 or more, also `Infinity`, `positive` finite above 0, `object` no array, promise, null. */
+export type TypeName = 'string' | 'number' | 'positive' | 'boolean' | 'function' | 'object' | 'array';
+
+/** @example typeFault('tokens', 'object', null) // 'tokens: expected object, got null' */
+export function typeFault(name: string, type: TypeName, value: unknown): string | undefined {
+  const isPositive = type === 'positive';
+  const expected = isPositive ? 'number' : type;
   const kind = kindOf(value);
-  if (kind !== type) return expectedGot(name, type, kind);
-  if (type === 'number' && !((value as number) > 0 && Number.isFinite(value)))
+  if (kind !== expected) return expectedGot(name, expected, kind);
+  if (isPositive && !((value as number) > 0 && Number.isFinite(value)))
     return expectedGot(name, 'finite number above 0', value);
+  if (type === 'number' && !((value as number) >= 0)) return expectedGot(name, 'number of 0 or more', value);
   return undefined;
 }
 
-/**
- * The sentence quotes a single word of letters, nothing else.
- *
- * @example choiceFault('refresh', ['auto', 'off'], 'never') // 'refresh: expected auto or off, got "never"'
- */
+/** Quotes a single word of letters, nothing else: `refresh: expected auto or off, got "never"`. */
 export function choiceFault(name: string, choices: readonly string[], value: unknown): string | undefined {
   if (choices.some((choice) => choice === value)) return undefined;
   return expectedGot(name, choices.join(' or '), typeof value === 'string' && value ? wordOf(value) : kindOf(value));
@@ -80,30 +71,23 @@ export function integerFault(name: string, least: number, most: number, value: u
   return expectedGot(name, `a whole number from ${least} to ${most}`, isNumber ? value : kindOf(value));
 }
 
-/**
- * A misspelt option would otherwise be ignored. `path`: the prefix of the name in the sentence, for example `retry.`.
- *
- * @example nameFault('retry.', ['firstMs', 'maxMs'], { max: 1 }) // 'retry.max: expected one of firstMs, maxMs, got an unknown
- *   name'
- */
+/** A misspelt option would otherwise be ignored. `path`: the prefix of the name in the sentence, for example `retry.`. */
 export function nameFault(path: string, known: readonly string[], given: object): string | undefined {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown === undefined) return undefined;
-  return expectedGot(path + unknown, `one of ${known.join(', ')}`, 'an unknown name');
+  const near = nearest(unknown, known);
+  const got = `an unknown name${near ? `; did you mean ${near}?` : ''}`;
+  return expectedGot(path + unknown, `one of ${known.join(', ')}`, got);
 }
 
-/**
- * `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`. `hostname`: as `URL.hostname` returns it, in lower case, an IPv4 address
- * as four numbers, IPv6 in brackets.
- */
+/** `hostname`: as `URL.hostname` returns it, in lower case, an IPv4 address as four numbers, IPv6 in brackets. */
 export function isLoopback(hostname: string): boolean {
   return /^(\[::1\]|(.+\.)?localhost|127(\.\d+){3})$/.test(hostname);
 }
 
 /**
- * Returns the address without a trailing slash; a path is kept.
+ * Returns the address without a trailing slash; a path is kept. `allowInsecure`: `true` permits plain http to every host.
  *
- * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
  * @throws {TypeError}; {@link addressFault} says what was passed.
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
@@ -123,11 +107,7 @@ function isPermitted({ protocol, hostname }: URL, allowInsecure: unknown): boole
   return protocol === 'https:' || (protocol === 'http:' && (allowInsecure === true || isLoopback(hostname)));
 }
 
-/**
- * No user, password, query, fragment or path is quoted.
- *
- * @example addressFault('localhost:8080') // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
- */
+/** No user, password, query, fragment or path is quoted. */
 export function addressFault(value: unknown, allowInsecure?: unknown): string | undefined {
   const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
   const url = urlOf(value);
@@ -138,7 +118,7 @@ export function addressFault(value: unknown, allowInsecure?: unknown): string | 
 
 /** The most common ones are the URL of an endpoint, and a host without a scheme. */
 function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
-  const [, version] = /(\/v[0-3])\/(?:token|identity|optout|key)\b/.exec(value) ?? [];
+  const [, version] = /\w(\/v[0-3])(?:\/(?:token|identity|optout|key)\b|\/*$)/.exec(value) ?? [];
   if (version) return `the URL of an endpoint: leave out ${version} and what follows`;
   const host = hostWithoutScheme(value);
   if (host) return host;
@@ -148,10 +128,7 @@ function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boole
   return isSchemePermitted ? undefined : schemeOf(url);
 }
 
-/**
- * The URL parser reads `localhost:` as a scheme. Letters, dots and hyphens form a host name, and so do four numbers. Any other
- * string with digits might be a key.
- */
+/** The URL parser reads `localhost:` as a scheme. Another string with digits might be a key. */
 function hostWithoutScheme(value: string): string | undefined {
   const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
   if (!found) return undefined;

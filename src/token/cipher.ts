@@ -1,7 +1,4 @@
-/**
- * AES-256-GCM, with Web Crypto if it exists, otherwise with `@noble/ciphers`, which is loaded on demand: plain-http pages and
- * some webviews have no `crypto.subtle`.
- */
+/** AES-256-GCM, with Web Crypto or, on plain-http pages and some webviews without it, `@noble/ciphers`, loaded on demand. */
 
 import type { Bytes } from './bytes.ts';
 import { ownMembers } from './checks.ts';
@@ -22,9 +19,8 @@ export const TAG_LENGTH = 16;
 export const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 
 /**
- * Import a key into Web Crypto if it exists; otherwise return it unchanged.
+ * Import a key of 32 bytes into Web Crypto if it exists; otherwise return it unchanged.
  *
- * @param raw  32 bytes.
  * @throws     the error of Web Crypto for another length.
  * @example const key = await aesKey(fromB64(clientSecret));
  */
@@ -32,20 +28,15 @@ export async function aesKey(raw: Bytes): Promise<AesKey> {
   return globalThis.crypto?.subtle ? crypto.subtle.importKey('raw', raw, AES, false, ['encrypt', 'decrypt']) : raw;
 }
 
-/**
- * The parameters for Web Crypto. A link may set members of `Object.prototype`, which they must not inherit; Node inherits them again,
- * so the length of the tag is given.
- */
+/** Without members that a link has set in `Object.prototype`; Node inherits them again, so the length of the tag is given. */
 function parametersOf(iv: Bytes) {
   return ownMembers<AesGcmParams>({ name: AES, iv, tagLength: 128 });
 }
 
 /**
- * Encrypt and authenticate, without additional data.
+ * Encrypt n bytes without additional data: iv[12], ciphertext[n], tag[16].
  *
- * @param plain  n bytes.
- * @param iv     12 bytes, never used twice with one key. Default: random.
- * @returns      iv[12], ciphertext[n], tag[16].
+ * @param iv  12 bytes, never used twice with one key. Default: random.
  */
 export async function sealAes(
   key: AesKey,
@@ -63,11 +54,9 @@ export async function sealAes(
 }
 
 /**
- * Verify and decrypt the result of {@link sealAes}.
+ * Verify and decrypt iv[12], ciphertext[n], tag[16].
  *
- * @param sealed  iv[12], ciphertext[n], tag[16].
- * @returns       n bytes.
- * @throws        the error of the implementation for a wrong key or altered bytes; `envelope.ts` turns it into a `TokenError`.
+ * @throws  the error of the implementation for a wrong key or altered bytes; `envelope.ts` turns it into a `TokenError`.
  */
 export async function openAes(key: AesKey, sealed: Bytes): Promise<Bytes> {
   const iv = sealed.subarray(0, IV_LENGTH);

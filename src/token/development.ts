@@ -1,7 +1,4 @@
-/**
- * Which build this is. `isDevelopment` is for `session/` and `page/` only: servers and the command line always have full
- * messages.
- */
+/** Which build this is, for `session/` and `page/` only: servers and the command line always have full messages. */
 
 /** The production build defines it (`vite.config.ts`), so that the bundler drops what only development needs. */
 declare const __TESSERA_PRODUCTION__: true | undefined;

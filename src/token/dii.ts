@@ -1,7 +1,4 @@
-/**
- * Directly identifying information (DII): normalise, validate and hash email addresses and phone numbers, as docs/protocol.md,
- * "Normalisation", says. No page imports this file: its hash library must not get into a page's bundle.
- */
+/** Normalises, validates and hashes DII (docs/protocol.md, "Normalisation"). No page imports this, for its hash library. */
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { type Bytes, fromB64, fromHex, toB64, utf8 } from './bytes.ts';
@@ -14,22 +11,16 @@ export type DiiForm = (typeof DII_FORMS)[number];
 /** The type of a DII, which a raw ID and a token keep. */
 export type DiiType = 'email' | 'phone';
 
-/**
- * Return the type of DII that a form carries.
- *
- * @example diiTypeOf('phone_hash') // 'phone'
- */
+/** The type of DII that a form carries: `diiTypeOf('phone_hash')` is `'phone'`. */
 export function diiTypeOf(form: DiiForm): DiiType {
   return form.startsWith('email') ? 'email' : 'phone';
 }
 
 /**
- * Normalise an email address.
+ * Normalise an email address: ASCII letters in lower case, no space (U+0020) in the local part or at the end of the domain. For
+ * gmail.com, also no dots in the local part, and nothing from its first plus sign on.
  *
- * Lowercases ASCII letters, removes every space (U+0020) from the local part and trailing spaces from the domain. For
- * gmail.com, also removes the dots of the local part and everything from its first plus sign on.
- *
- * @returns the normal form, or undefined if the result is not `local@domain` with exactly one `@`.
+ * @returns undefined if the result is not `local@domain` with exactly one `@`.
  * @example normalizeEmail('Jane.Doe+news@Gmail.com') // 'janedoe@gmail.com'
  */
 export function normalizeEmail(email: string): string | undefined {
@@ -45,9 +36,8 @@ export function normalizeEmail(email: string): string | undefined {
 }
 
 /**
- * Validate a phone number. It must already be in normal form: a plus sign and 10 to 15 ASCII digits.
+ * Return a phone number in normal form, a plus sign and 10 to 15 ASCII digits; undefined for any other string.
  *
- * @returns the same string, or undefined for any other.
  * @example normalizePhone('(555) 555-5555') // undefined
  */
 export function normalizePhone(phone: string): string | undefined {
@@ -55,9 +45,8 @@ export function normalizePhone(phone: string): string | undefined {
 }
 
 /**
- * Hash a normalised DII.
+ * Hash a normalised DII: SHA-256 of its UTF-8 bytes, 32 bytes.
  *
- * @returns SHA-256 of its UTF-8 bytes, 32 bytes.
  * @example toB64(hashDii('user@example.com')) // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
  */
 export function hashDii(normalized: string): Bytes {
@@ -65,9 +54,8 @@ export function hashDii(normalized: string): Bytes {
 }
 
 /**
- * Parse a supplied hash: padded base64 of 32 bytes (44 characters), or 64 hexadecimal digits in either case.
+ * Parse a supplied hash, padded base64 (44 characters) or 64 hexadecimal digits; undefined for any other string.
  *
- * @returns 32 bytes, or undefined for any other string.
  * @example parseHash('tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=')?.length // 32
  */
 export function parseHash(text: string): Bytes | undefined {
@@ -91,9 +79,8 @@ export function hashOf(form: DiiForm, value: string): Bytes | undefined {
 const WIRE_HASH = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /**
- * Return the hash of a DII in its wire form.
+ * Return the hash of a DII as base64 of 32 bytes; undefined if the value is not valid for its form.
  *
- * @returns base64 of 32 bytes, or undefined if the value is not valid for its form.
  * @example hashTextOf('email', 'User@Example.com') // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
  */
 export function hashTextOf(form: DiiForm, value: string): string | undefined {

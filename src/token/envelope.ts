@@ -1,5 +1,5 @@
 /**
- * The envelopes of requests and answers: bytes in, bytes out.
+ * The envelopes of requests and answers: bytes in, bytes out (docs/protocol.md, "Envelopes").
  *
  * | envelope | layout | key |
  * |---|---|---|
@@ -7,8 +7,7 @@
  * | response | iv[12], ciphertext[n], tag[16] | client secret |
  * | refresh response | iv[12], ciphertext[n], tag[16] | `refresh_response_key` of the set that was sent |
  *
- * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: only the
- * JSON. This file knows nothing about HTTP or the meaning of the JSON. See docs/protocol.md, "Envelopes".
+ * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Of the third: only the JSON.
  */
 
 import { type Bytes, concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
@@ -64,9 +63,8 @@ export function openRequest(key: AesKey, envelope: Bytes): Promise<Message> {
 }
 
 /**
- * Seal a response under the client secret of the caller.
+ * Seal a response under the client secret of the caller: iv[12], ciphertext[16 + n], tag[16].
  *
- * @returns iv[12], ciphertext[16 + n], tag[16].
  * @example const body = await sealResponse(key, { at: Date.now(), nonce: request.nonce, json });
  */
 export function sealResponse(key: AesKey, response: OutgoingMessage): Promise<Bytes> {
@@ -74,9 +72,8 @@ export function sealResponse(key: AesKey, response: OutgoingMessage): Promise<By
 }
 
 /**
- * Open a response. The caller compares its nonce with the one of the request.
+ * Open a response, iv[12], ciphertext[16 + n], tag[16]. The caller compares its nonce with the one of the request.
  *
- * @param sealed  iv[12], ciphertext[16 + n], tag[16].
  * @throws {TokenError} `malformed_response`: too short, or not UTF-8; `decrypt_failed`: wrong secret, or altered bytes.
  * @example const { nonce, json } = await openResponse(key, new Uint8Array(await response.arrayBuffer()));
  */
@@ -85,9 +82,8 @@ export function openResponse(key: AesKey, sealed: Bytes): Promise<Message> {
 }
 
 /**
- * Seal the answer to a refresh: only the JSON, without time and nonce.
+ * Seal the answer to a refresh, only the JSON without time and nonce: iv[12], ciphertext[n], tag[16].
  *
- * @returns iv[12], ciphertext[n], tag[16].
  * @example const body = toB64(await sealRefresh(await aesKey(responseKey), '{"status":"optout"}'));
  */
 export function sealRefresh(key: AesKey, json: string): Promise<Bytes> {
@@ -95,13 +91,11 @@ export function sealRefresh(key: AesKey, json: string): Promise<Bytes> {
 }
 
 /**
- * Open the answer to a refresh.
+ * Open the answer to a refresh. Returns the JSON; unlike other answers it has no time and no nonce.
  *
  * @param bodyB64  body of the response: base64 of iv[12], ciphertext[n], tag[16].
  * @param keyB64   AES-256 key, base64 of 32 bytes: `refresh_response_key` of the set that was sent.
- * @returns        JSON text of n bytes of UTF-8. Unlike other answers it has no time and no nonce.
- * @throws {TokenError} `malformed_response`: not base64, under 28 bytes, or not UTF-8; `decrypt_failed`: wrong key, or
- *   altered bytes.
+ * @throws {TokenError} `malformed_response`: not base64, under 28 bytes, or not UTF-8; `decrypt_failed`: wrong key or bytes.
  * @example const answer = parseAnswer(JSON.parse(await openRefresh(await response.text(), set.responseKeyB64)));
  */
 export async function openRefresh(bodyB64: string, keyB64: string): Promise<string> {

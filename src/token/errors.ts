@@ -1,7 +1,4 @@
-/**
- * The error class of the project, and the format of messages about invalid input: what failed, what was expected and what was
- * received (a type, a length, a status). Never a token, key, secret or DII.
- */
+/** The error class of the project, and the format of messages about invalid input. Never a token, key, secret or DII. */
 
 /** What went wrong, for code to branch on. The message is for people. */
 export type ErrorCode =
@@ -57,16 +54,10 @@ export class TokenError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, { code, ...details });
   }
-
-  /** The JSON of a state or of a log has the message too, which an `Error` does not list. */
-  toJSON(): object {
-    return { ...this, message: this.message };
-  }
 }
 
 /**
- * Tell whether `e` is a {@link TokenError}. Compares the name, so it recognises errors from other frames and from other copies of
- * this package.
+ * Tell whether `e` is a {@link TokenError}, by its name: also from another frame, or another copy of this package.
  *
  * @example if (isTokenError(e) && e.code === 'rate_limited') await pause(e.retryAfterMs);
  */
@@ -75,8 +66,6 @@ export function isTokenError(e: unknown): e is TokenError {
 }
 
 /**
- * Build a message about invalid input.
- *
  * @param got  a type, a length or a harmless value; never a token, key, secret or DII.
  * @example expectedGot('port', 'number', 'string') // 'port: expected number, got string'
  */

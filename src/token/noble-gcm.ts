@@ -1,6 +1,3 @@
-/**
- * AES-GCM in JavaScript; `tessera-noble.js` is this module. A bundler keeps every export of a module that is imported on demand,
- * so `noble.ts` imports this one, and not `@noble/ciphers`.
- */
+/** AES-GCM in JavaScript, `tessera-noble.js`: alone, because a bundler keeps every export of a module imported on demand. */
 
 export { gcm } from '@noble/ciphers/aes.js';

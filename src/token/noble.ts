@@ -1,6 +1,4 @@
-/**
- * Loads `noble-gcm.ts`. The script-tag builds replace this module through an alias in `vite.config.ts`, so it does nothing else.
- */
+/** Loads `noble-gcm.ts`, and nothing else, because an alias in `vite.config.ts` replaces this module in the script-tag builds. */
 
 export function loadNoble() {
   return import('./noble-gcm.ts');

@@ -12,6 +12,9 @@ import type { TokenSet } from './token-set.ts';
  */
 export type Phase = 'empty' | 'fresh' | 'due' | 'stale' | 'ended' | 'optedOut';
 
+/** The phases with a set of a user. What asks for a user ends in `phase satisfies PhaseWithUser`, so another phase does not compile. */
+export type PhaseWithUser = 'fresh' | 'due' | 'stale' | 'ended';
+
 /** The part of a record that decides its phase. */
 export interface Held {
   readonly set?: TokenSet | undefined;
@@ -21,11 +24,7 @@ export interface Held {
   readonly optedOut?: boolean | undefined;
 }
 
-/**
- * Return the phase at `now` (epoch ms).
- *
- * @example phaseOf({ set }, set.refreshAt) // 'due'
- */
+/** Return the phase at `now` (epoch ms): `phaseOf({ set }, set.refreshAt)` is `'due'`. */
 export function phaseOf({ set, ended, optedOut }: Held, now: number): Phase {
   if (optedOut) return 'optedOut';
   if (!set) return 'empty';
@@ -45,9 +44,8 @@ export function tokenAt({ set, optedOut }: Held, now: number): string | undefine
 }
 
 /**
- * Return the next instant (epoch ms) at which the phase or the token changes because of time alone.
+ * Return the next instant (epoch ms) at which the phase or the token changes because of time alone, or `Infinity`.
  *
- * @returns `Infinity` if there is none.
  * @example nextWakeAt({ set }, set.refreshAt) // set.expiresAt
  */
 export function nextWakeAt({ set, optedOut }: Held, now: number): number {

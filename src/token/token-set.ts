@@ -25,11 +25,7 @@ export interface TokenSet {
 /** The content of a generate or refresh answer: a new set, or the fact that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
-/**
- * A token set with the names of the wire format: the `body` of a generate or refresh answer. Instants are epoch ms.
- *
- * A type, not an interface: only a type is assignable to `Record<string, unknown>`.
- */
+/** The `body` of a generate or refresh answer, in epoch ms. A type, because no interface fits `Record<string, unknown>`. */
 export type WireTokenSet = {
   readonly advertising_token: string;
   readonly refresh_token: string;
@@ -40,8 +36,7 @@ export type WireTokenSet = {
 };
 
 /**
- * What a page passes to a session, as the publisher's server sends it: a generate answer, its body alone, or an opt-out. It is
- * the parsed JSON, not a `Response`, a string or a promise.
+ * What a page passes to a session: a generate answer, as parsed JSON, its body alone, or an opt-out.
  *
  * @example const answer: TokenAnswer = await response.json();
  */
@@ -54,28 +49,28 @@ export type TokenAnswer =
 
 const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 
-type FieldRule = RegExp | undefined;
+const INSTANT = undefined;
 
-/** The rule of each field. No instant is before the one above it. */
-const RULES: Readonly<Record<keyof TokenSet, FieldRule>> = {
-  advertisingToken: /./s,
-  refreshToken: /./s,
-  responseKeyB64: KEY_B64,
-  refreshAt: undefined,
-  expiresAt: undefined,
-  endsAt: undefined,
-};
+type FieldRule = RegExp | typeof INSTANT;
 
-type Names = Readonly<Record<keyof TokenSet, string>>;
+/** `optional` stands where the field of {@link TokenSet} has a `?`. */
+type FieldRow<Field extends keyof TokenSet> = readonly [
+  wireName: keyof WireTokenSet,
+  rule: TokenSet[Field] extends string | undefined ? RegExp : typeof INSTANT,
+  ...optional: object extends Pick<TokenSet, Field> ? ['optional'] : [],
+];
 
-const WIRE_NAMES: Names = {
-  advertisingToken: 'advertising_token',
-  refreshToken: 'refresh_token',
-  responseKeyB64: 'refresh_response_key',
-  refreshAt: 'refresh_from',
-  expiresAt: 'identity_expires',
-  endsAt: 'refresh_expires',
-} satisfies Record<keyof TokenSet, keyof WireTokenSet>;
+/** The wire name and the rule of each field. No instant is before the one above it. */
+const FIELDS = {
+  advertisingToken: ['advertising_token', /./s],
+  refreshToken: ['refresh_token', /./s],
+  responseKeyB64: ['refresh_response_key', KEY_B64],
+  refreshAt: ['refresh_from', INSTANT],
+  expiresAt: ['identity_expires', INSTANT],
+  endsAt: ['refresh_expires', INSTANT],
+} as const satisfies { readonly [Field in keyof TokenSet]-?: FieldRow<Field> };
+
+type WireOfFields = { readonly [Field in keyof TokenSet as (typeof FIELDS)[Field][0]]: TokenSet[Field] };
 
 /** Milliseconds from 1973 to beyond the year 9999. Seconds are below this range, microseconds above it. */
 const EARLIEST = 1e11;
@@ -89,18 +84,23 @@ function isValid(rule: FieldRule, value: unknown, earliest: number): boolean {
   return typeof value === 'number' && value >= earliest && value <= LATEST;
 }
 
+function rows() {
+  type Row = readonly [wireName: string, rule: FieldRule, optional?: 'optional'];
+  return Object.entries<Row>(FIELDS) as [keyof TokenSet, Row][];
+}
+
 /**
- * @param names  of the fields in the input. Default: those of {@link TokenSet}, as in a stored record.
+ * @param isWire  the input has the names of {@link WireTokenSet}. Default: those of {@link TokenSet}, as in a stored record.
  * @param faultOf  describes an invalid field; a production page omits it.
- * @throws {TokenError} `invalid_token_set`.
  */
-export function readTokenSet(input: unknown, names?: Names, faultOf?: FaultOf): TokenSet {
+export function readTokenSet(input: unknown, isWire?: boolean, faultOf?: FaultOf): TokenSet {
   const members = ownMembers(input);
   const set: Record<string, unknown> = {};
   let earliest = EARLIEST;
-  for (const [field, rule] of Object.entries(RULES)) {
-    const name = names?.[field as keyof TokenSet] ?? field;
+  for (const [field, [wireName, rule, optional]] of rows()) {
+    const name = isWire ? wireName : field;
     const value = members[name];
+    if (optional && value === undefined) continue;
     if (!isValid(rule, value, earliest))
       throw new TokenError('invalid_token_set', faultOf?.(name, rule, value, earliest));
     if (!rule) earliest = value as number;
@@ -124,7 +124,7 @@ function faultOfField(name: string, rule: FieldRule, value: unknown, earliest: n
  * | `advertising_token` | `advertisingToken` | string, not empty |
  * | `refresh_token` | `refreshToken` | string, not empty |
  * | `refresh_response_key` | `responseKeyB64` | base64 of 32 bytes: 43 characters, then `=` or nothing |
- * | `refresh_from` | `refreshAt` | epoch ms, 10^12 to 10^15 |
+ * | `refresh_from` | `refreshAt` | epoch ms, 10^11 to 10^15 |
  * | `identity_expires` | `expiresAt` | epoch ms, not before `refresh_from` |
  * | `refresh_expires` | `endsAt` | epoch ms, not before `identity_expires` |
  *
@@ -134,14 +134,12 @@ function faultOfField(name: string, rule: FieldRule, value: unknown, earliest: n
  */
 export function parseTokenSet(input: unknown): TokenSet {
   throwFault(typeFault('token set', 'object', input));
-  return readTokenSet(input, WIRE_NAMES, faultOfField);
+  return readTokenSet(input, true, faultOfField);
 }
 
 /**
- * Parse a {@link TokenSet} that was stored, for example as JSON: the fields have their own names, in the table of
- * {@link parseTokenSet}.
+ * Parse a {@link TokenSet} that was stored, for example as JSON, as {@link parseTokenSet}, but with the set's own names.
  *
- * @param input  unknown members are ignored.
  * @throws {TokenError} `invalid_token_set`; the message names the field, what was expected and what was received.
  * @example const tokens = parseStoredTokenSet(JSON.parse(text));
  */
@@ -170,8 +168,8 @@ export function parseAnswer(input: unknown): Answer {
 /** {@link parseAnswer} without the messages, for production pages. */
 export function parsePlainAnswer(input: unknown): Answer {
   const { status, body } = ownMembers(input);
-  if (!status) return readTokenSet(input, WIRE_NAMES);
-  return status === 'optout' ? status : readTokenSet(status === 'success' && body, WIRE_NAMES);
+  if (!status) return readTokenSet(input, true);
+  return status === 'optout' ? status : readTokenSet(status === 'success' && body, true);
 }
 
 /** Describe input that is passed on before it is parsed as JSON, with the remedy. */
@@ -183,20 +181,12 @@ function unparsedFault(input: unknown): string | undefined {
   return got ? expectedGot('token set', 'object', got) : undefined;
 }
 
-/**
- * Convert a set to its wire form, which {@link parseTokenSet} reads.
- *
- * @example response.json({ status: 'success', body: toWire(tokens) });
- */
+/** Convert a set to its wire form: `response.json({ status: 'success', body: toWire(tokens) })`. */
 export function toWire(set: TokenSet): WireTokenSet {
-  return {
-    advertising_token: set.advertisingToken,
-    refresh_token: set.refreshToken,
-    refresh_response_key: set.responseKeyB64,
-    refresh_from: set.refreshAt,
-    identity_expires: set.expiresAt,
-    refresh_expires: set.endsAt,
-  };
+  const wire: Record<string, unknown> = {};
+  for (const [field, [wireName]] of rows()) wire[wireName] = set[field];
+  // Does not compile if a member of `WireTokenSet` has no row in the table, or another type.
+  return wire as Required<WireOfFields> satisfies Required<WireTokenSet>;
 }
 
 function throwFault(fault: string | undefined): void {

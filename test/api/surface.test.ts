@@ -52,7 +52,6 @@ const declarationOf = async (path: string, name: string): Promise<string> => {
   return 'declared elsewhere';
 };
 
-/** The names that an entry point exports. */
 const exportsOf = async (path: string): Promise<string[]> =>
   (await read(path)).body.flatMap((node) => {
     if (node.type === 'ExportAllDeclaration') return ['*'];

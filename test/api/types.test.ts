@@ -8,7 +8,6 @@ import { entries } from '../../build/entries.ts';
 
 type Node = { readonly type: string; readonly [member: string]: unknown };
 
-/** A name that a file declares. */
 interface Declared {
   readonly path: string;
   readonly name: string;
@@ -35,7 +34,6 @@ const declaredNames = (node: Node): string[] =>
       ? [nameOf(node['id'])]
       : [];
 
-/** Find where a name of a file is declared; undefined for a global, and for what another package declares. */
 const resolve = (path: string, name: string): Declared | undefined => {
   for (const statement of bodyOf(path)) {
     const node = (statement['declaration'] as Node | null | undefined) ?? statement;
@@ -97,9 +95,7 @@ const unexported = (paths: readonly string[]): string[] => {
 
 const paths = Object.values(entries).map((name) => `${root}src/${name}.ts`);
 
-test('every type in a public signature is exported by an entry point', () => {
-  expect(unexported(paths)).toEqual([]);
-});
+test('every type in a public signature is exported by an entry point', () => expect(unexported(paths)).toEqual([]));
 
 test('a type that is used but not exported is reported', () => {
   // Without the entry point of the sessions, the adapters name types that nothing exports.

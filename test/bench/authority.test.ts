@@ -57,19 +57,17 @@ describe('the authority', () => {
   });
 });
 
-describe('the ledger', () => {
-  test('states how late each refresh is, and which used a refresh token again', async () => {
-    const { ledger, post } = start();
-    const { refresh_token } = await post({ grant_type: 'password' });
-    expect(ledger.dueAt('a-run')).toBe(1_010_000);
-    vi.setSystemTime(1_010_025);
-    await post({ grant_type: 'refresh_token', refresh_token });
-    vi.setSystemTime(1_009_000);
-    await post({ grant_type: 'refresh_token', refresh_token });
-    expect(ledger.of('a-run')).toEqual([
-      { run: 'a-run', lateMs: 25, isReuse: false },
-      { run: 'a-run', lateMs: -1000, isReuse: true },
-    ]);
-    expect(ledger.of('another')).toEqual([]);
-  });
+test('the ledger states how late each refresh is, and which used a refresh token again', async () => {
+  const { ledger, post } = start();
+  const { refresh_token } = await post({ grant_type: 'password' });
+  expect(ledger.dueAt('a-run')).toBe(1_010_000);
+  vi.setSystemTime(1_010_025);
+  await post({ grant_type: 'refresh_token', refresh_token });
+  vi.setSystemTime(1_009_000);
+  await post({ grant_type: 'refresh_token', refresh_token });
+  expect(ledger.of('a-run')).toEqual([
+    { run: 'a-run', lateMs: 25, isReuse: false },
+    { run: 'a-run', lateMs: -1000, isReuse: true },
+  ]);
+  expect(ledger.of('another')).toEqual([]);
 });

@@ -114,9 +114,7 @@ describe('the tables', () => {
         point: { chart: 'lateness', series: 'Tessera', group },
       })),
     );
-    expect(peersTable(timed)).toContain(
-      '| refresh delay until the request reaches the service: median / worst of 8 tabs | 5 ms / 1.23 s |  | no timer: refreshes when called |',
-    );
+    expect(peersTable(timed)).toContain('| refresh delay: median / worst of 8 tabs | 5 ms / 1.23 s |  | when called |');
   });
 
   test('need their place in a page', () => {
@@ -141,10 +139,8 @@ describe('the repository', () => {
     expect((await readdir(`${root}bench/charts`)).sort()).toEqual(charts.map((file) => file.split('/').at(-1)!).sort());
   });
 
-  test('shows every chart in docs/benchmarks.md', async () => {
-    const page = await readFile(`${root}docs/benchmarks.md`, 'utf8');
-    const shown = [...page.matchAll(/\]\(\.\.\/bench\/charts\/([\w-]+)\.svg\)/g)].map(([, name]) => name);
-    expect(shown.sort()).toEqual([...BARS, ...LINES].map(({ name }) => name).sort());
-    expect([...drawCharts(await readResults()).keys()].sort()).toEqual(shown.map((name) => `${name}.svg`).sort());
+  test('has a chart for each that is defined', async () => {
+    const drawn = [...drawCharts(await readResults()).keys()].sort();
+    expect(drawn).toEqual([...BARS, ...LINES].map(({ name }) => `${name}.svg`).sort());
   });
 });

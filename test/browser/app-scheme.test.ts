@@ -30,7 +30,6 @@ const isInstalled =
 if (!isInstalled && areAllRequired)
   throw new Error('expected xvfb, python3-gi and gir1.2-webkit2-4.1, which .ci/run installs');
 
-/** Start a screen until the test ends; returns its name. */
 const startScreen = async (): Promise<string> => {
   const screen = spawn(xvfb!, ['-displayfd', '3', '-screen', '0', '800x600x24'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],

@@ -1,4 +1,4 @@
-/** A page whose content blocker blocks the adapter for Prebid: the code of docs/script-tag.md still creates a session. */
+/** A page whose content blocker blocks the adapter for Prebid: the code of docs/pages/script-tag.md still creates a session. */
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { openProfile, serveSite } from '../support/browser.ts';
 import { startOperator } from './publisher.ts';
 
 const ADAPTER = '/page/user-id-module.js';
-const { code } = blocks.find((block) => block.page === 'docs/script-tag.md' && block.code.includes(ADAPTER))!;
+const { code } = blocks.find((block) => block.page === 'docs/pages/script-tag.md' && block.code.includes(ADAPTER))!;
 
 /** Open a page with the documented code, for a user who has consented; `prepare` runs before the page is loaded. */
 const openDocumented = async (prepare: (page: Page) => Promise<unknown>) => {

@@ -148,3 +148,25 @@ test.each(['__tcfapi', '__gpp'] as const)(
     expect(requests).toEqual([]);
   },
 );
+
+test.each(['__tcfapi', '__gpp'] as const)(
+  '%s: a page of another origin with a frame of that name does not answer for a CMP that loads within waitMs',
+  async (api) => {
+    const framed = await serveSite({
+      '/': `<!doctype html><title>frame</title>
+        <script type="module">
+          import { ${EVENTS[api].gate} as gate } from '/page/consent.js';
+          window.answer = gate()(() => {});
+          // It has looked for a CMP once. Messages keep their order.
+          parent.postMessage({ ${api}Call: { command: 'last' } }, '*');
+        </script>`,
+    });
+    const publisher = await serveSite({
+      '/': cmpPage(api, false, `<iframe name="${api}" hidden></iframe><iframe src="${framed.origin}/"></iframe>`),
+    });
+    const page = await (await openProfile()).newPage();
+    await page.goto(`${publisher.origin}/`);
+    await page.waitForFunction("calls.at(-1)?.command === 'last'");
+    expect(await page.evaluate('calls.map(({ command }) => command)')).toEqual(['last']);
+  },
+);

@@ -1,5 +1,6 @@
 /** The page of the demo that compares clients side by side. */
 
+import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { startDemo } from '../../demo/main.ts';
@@ -13,9 +14,9 @@ test('side by side: under an outage, and after it; the reader of the other pages
   const frame = (name: string) => page.frameLocator(`iframe[title="${name}"]`).locator('#now');
   for (const name of ['Tessera', 'Prebid'])
     await expect.poll(() => frame(name).textContent(), WAIT).toBe('a valid token');
-  expect(await page.innerText('#clients')).toMatch(
-    /Tessera, Prebid\.[\s\S]*TESSERA_INCUMBENT=uid2-sdk\.js npm run demo/,
-  );
+  await expect
+    .poll(() => page.innerText('#clients'), WAIT)
+    .toMatch(/Tessera, Prebid\.[\s\S]*TESSERA_INCUMBENT=uid2-sdk\.js npm run demo/);
   await choose(page, 'fault', '503');
   await page.click('[data-travel="3600000"]');
   await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('no token');
@@ -33,7 +34,7 @@ test('side by side: the pause after a refusal is shown, and "Refresh now" ends i
   await choose(page, 'fault', 'malformed');
   await shows(page, '#counts', /Tessera: refreshes sent[3-9]/);
   await choose(page, 'fault', 'none');
-  await shows(page, '#pause-text', /^Tessera: The next attempt is in \d+ s: the session pauses after a refusal/);
+  await shows(page, '#pause-text', /^Tessera: The next attempt is in \d+ s \(the service refused the set\)/);
   await page.click('#refresh-now');
   await shows(page, '#done', 'There is a new token.');
   expect(await text(other, '#requests')).toBe('');
@@ -48,6 +49,17 @@ test.each<[what: string, answer: { status: number; json?: object }, said: string
   const frame = page.frameLocator('iframe[title="Prebid"]');
   await expect.poll(() => frame.locator('#now').textContent(), WAIT).toBe(said);
   expect(await frame.locator('h1').textContent()).toBe('Prebid');
+});
+
+test('side by side: the recorded figures are shown, each with its scenario and client', async () => {
+  const page = await open('/compare');
+  const { rows, clients, date } = JSON.parse(await readFile(`${root}demo/page/recorded.json`, 'utf8'));
+  await expect
+    .poll(() => page.locator('#recorded h3').allTextContents(), WAIT)
+    .toEqual(rows.map(({ title }: { title: string }) => title));
+  const expected = clients.map(({ label }: { label: string }, index: number) => `${label}${rows[0].values[index]} `);
+  expect(await text(page, '#recorded .bars')).toBe(expected.join(''));
+  expect(await text(page, '#recorded-with')).toContain(date);
 });
 
 test('side by side: with a script of the same interface, three clients run', async () => {

@@ -1,7 +1,7 @@
 /** The dashboard of the demo: what it promises to show, by keyboard where a visitor may have nothing else. */
 
 import { expect, test } from 'vitest';
-import { choose, open, report, reports, shows, signIn, text, WAIT } from './demo.ts';
+import { choose, demo, open, report, reports, shows, signIn, text, WAIT } from './demo.ts';
 
 test('by keyboard alone: sign in, open the list of the Inspector, choose a fault, sign out', async () => {
   const page = await open('/');
@@ -51,10 +51,10 @@ test('four tabs share one refresh, and each has a lane in the timeline', async (
 });
 
 const faults: [fault: string, failure: RegExp, pause: string][] = [
-  ['503', /failed, http_status 503/, 'the session pauses after failures'],
-  ['429', /failed, http_status 429[\s\S]*retry_after/, 'the operator has asked for a pause'],
-  ['malformed', /failed, malformed_response/, 'the session pauses after a refusal'],
-  ['wrong-key', /failed, (decrypt_failed|malformed_response)/, 'the session pauses after a refusal'],
+  ['503', /failed, http_status 503/, 'pause after a failure'],
+  ['429', /failed, http_status 429[\s\S]*the service asked for a pause/, 'the service asked for a pause'],
+  ['malformed', /failed, malformed_response/, 'the service refused the set'],
+  ['wrong-key', /failed, (decrypt_failed|malformed_response)/, 'the service refused the set'],
 ];
 test.each(faults)(
   '%s: the timeline says so, then why it pauses; the session recovers',
@@ -65,7 +65,7 @@ test.each(faults)(
     await page.click('#expire');
     await reports(page, failure);
     await choose(page, 'fault', 'none');
-    await shows(page, '#pause-text', new RegExp(`^The next attempt is in \\d+ s: ${pause}`));
+    await shows(page, '#pause-text', new RegExp(`^The next attempt is in \\d+ s \\(${pause}\\)`));
     if (fault !== '429') {
       await page.click('#refresh-now');
       await shows(page, '#done', 'There is a new token.');
@@ -103,7 +103,7 @@ test('the next attempt is shown here too if another tab has failed', async () =>
   const frame = page.frame({ url: /label=Tab%202/ })!;
   await frame.evaluate('document.querySelector("tessera-inspector").session.refresh().catch(() => {})');
   await choose(page, 'fault', 'none');
-  await shows(page, '#pause-text', /^The next attempt is in \d+ s: the session pauses after a refusal/);
+  await shows(page, '#pause-text', /^The next attempt is in \d+ s \(the service refused the set\)/);
   expect(await page.isVisible('#pause')).toBe(true);
 });
 
@@ -157,16 +157,6 @@ test('storage refused and a full disk: the session continues in memory', async (
   await shows(page, '#phase', /fresh|due/);
 });
 
-test('a reader who has opted out stays so; another one can sign in', async () => {
-  const page = await open('/');
-  await signIn(page);
-  await page.click('#opt-out');
-  await shows(page, '#phase', 'opted out');
-  await reports(page, /Opt-out/);
-  await page.click('#sign-out');
-  await signIn(page);
-});
-
 test('"Start over" forgets an opt-out, in all tabs', async () => {
   const page = await open('/');
   await signIn(page);
@@ -177,9 +167,56 @@ test('"Start over" forgets an opt-out, in all tabs', async () => {
   await expect.poll(phases, WAIT).toEqual(['empty', 'empty', 'empty', 'empty']);
 });
 
-test('a refresh without a token says why in a sentence', async () => {
+test('what is chosen to fail is told on every page, until the visitor ends it or closes the last page', async () => {
   const page = await open('/');
-  await page.waitForSelector('#sign-in:not([hidden])');
-  await page.click('#refresh');
-  await shows(page, '#done', 'Nobody is signed in');
+  await choose(page, 'fault', '503');
+  const other = await open('/script-tag');
+  await shows(other, '#in-force', 'Chosen to fail: the operator answers 503.');
+  await choose(page, 'storage', 'full');
+  await shows(other, '#in-force', "the operator answers 503, the reader's disk is full.");
+  await other.click('#in-force button');
+  await page.waitForSelector('#in-force', { state: 'hidden' });
+  expect(await page.isChecked('input[name=fault][value=none]')).toBe(true);
+  await choose(page, 'fault', '429');
+  await page.waitForSelector('#in-force:not([hidden])');
+  await page.close();
+  await other.reload();
+  await shows(other, '#in-force', 'Chosen to fail: the operator answers 429.');
+  await other.close();
+  const later = await open('/script-tag');
+  await later.waitForSelector('#in-force', { state: 'hidden' });
+  await expect
+    .poll(() => later.evaluate(async () => (await (await fetch('/demo/setting')).json()).fault), WAIT)
+    .toBe('none');
+});
+
+test('vitals: page views of the script tag are counted, with their share with a token, and why the others had none', async () => {
+  const page = await open('/');
+  const tag = await open('/script-tag');
+  await shows(tag, '#phase', 'empty');
+  await tag.reload();
+  await shows(page, '#views', /^Page views1With a token0 %Time to the token, median-$/);
+  await shows(page, '#reasons', /^Without: nobody is signed in1$/);
+  await signIn(tag);
+  await tag.goto(`${demo.url}/operator`);
+  await shows(page, '#views', /^Page views2With a token50 %Time to the token, median\d+ ms$/);
+  // A return visit, and a dashboard that is loaded again.
+  await tag.goto(`${demo.url}/script-tag`);
+  await shows(tag, '#phase', /fresh|due/);
+  await tag.close({ runBeforeUnload: true });
+  await shows(page, '#views', /^Page views3With a token67 %/);
+  await page.reload();
+  await shows(page, '#views', /^Page views3With a token67 %/);
+});
+
+test('each tab says what its session has and does next, before a sign-in and after', async () => {
+  const page = await open('/');
+  const said = async () => Promise.all(page.frames().map((frame) => frame.locator('#meaning').textContent()));
+  const signInFirst =
+    'There is no token. Next, the session will wait until a user has signed in and your page calls signIn.';
+  await expect.poll(said, WAIT).toEqual(Array.from({ length: 4 }, () => signInFirst));
+  await signIn(page);
+  await expect
+    .poll(async () => new Set((await said()).map((text) => text?.slice(0, 22))), WAIT)
+    .toEqual(new Set(['There is a valid token']));
 });

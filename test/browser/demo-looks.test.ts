@@ -39,6 +39,20 @@ const LOOKS = [
   { width: 390, colorScheme: 'dark' },
 ] as const;
 
+/** What a page shows once it is complete. */
+const COMPLETE: Readonly<Record<string, [selector: string, text: RegExp]>> = {
+  '/': ['#phase', /fresh/],
+  '/compare': ['#running', /Tessera.*Prebid/],
+  '/script-tag': ['#phase', /fresh/],
+  '/prebid': ['#phase', /fresh/],
+  '/webview': ['#messages', /hello/],
+  '/consent': ['#waiting', /consent/],
+  '/advertiser': ['#mapped', /\d/],
+  '/operator': ['#figures', /Tokens generated/],
+  '/react': ['#phase', /fresh/],
+  '/secure-signals': ['#collected', /^(?!nothing)/],
+};
+
 /** What is wrong with a frame of the demo as it looks now. */
 const faultsOf = async (frame: Frame): Promise<string[]> => {
   const { violations } = await frame.evaluate<{ violations: axe.Result[] }>('axe.run({ iframes: false })');
@@ -59,14 +73,17 @@ test('every page, wide and light, narrow and dark: axe-core finds nothing, no wo
   // A row of the dashboard's log with the longest words.
   const referer = `${demo.url}/compare/incumbent`;
   await profile.request.post(`${demo.operatorUrl}/v2/token/generate`, { headers: { referer }, data: '' });
+  // And a page view without a token.
+  const view = { version: 1, phase: 'empty', waitingFor: 'provide' };
+  await profile.request.post(`${demo.url}/vitals`, { data: view });
   const found: string[] = [];
   for (const path of Object.keys(PAGES).filter((one) => !PAGES[one]!.isFrame)) {
     const page = await open(path);
+    await shows(page, ...COMPLETE[path]!);
     if (path === '/') {
-      await shows(page, '#phase', 'fresh');
       await page.click('#refresh');
       await reports(page, /Token, refreshed here/);
-    } else await page.waitForLoadState('networkidle').catch(() => {});
+    }
     for (const details of await page.locator('main details.code').all())
       await details.evaluate((one) => one.setAttribute('open', ''));
     // One frame of each page: the dashboard shows a page four times. Prebid makes empty frames of its own.

@@ -53,6 +53,10 @@ test('Prebid is installed when its page is opened; meanwhile, and after a failur
   expect(folders).toEqual([]);
   const page = await open('/prebid', profile, other);
   await shows(page, 'main', 'The packages of this page are being installed, once. It opens by itself.');
+  const comparison = await open('/compare', profile, other);
+  await shows(comparison, '#running', /^Tessera$/);
+  await shows(comparison, '#starting', /^Prebid$/);
+  await comparison.close();
   end(new Error('demo/prebid: could not install its packages'));
   await shows(page, 'main', /could not install its packages\s+Load this page again to try once more/);
   await page.reload();

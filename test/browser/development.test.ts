@@ -32,7 +32,6 @@ const open = async (tag: string, headers: Record<string, string>, token: (reques
   await page.goto(`${site.origin}/`);
   return page;
 };
-/** What has been said so far, in the order of the alphabet. */
 const saidOn = (page: Page) => page.evaluate(() => [...new Set(window.said)].sort());
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md';
 

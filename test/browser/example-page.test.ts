@@ -10,9 +10,7 @@ test('the plain page shows its session although the script runs before the body 
   const text = await readFile(new URL('../../examples/plain-page/index.html', import.meta.url), 'utf8');
   const [head, body] = text.replace('%BASE_URL%', baseUrl).replace('data-user="%USER%"', '').split('  <body>');
   let scriptHasRun = () => {};
-  const whenScriptHasRun = new Promise<void>((resolve) => {
-    scriptHasRun = resolve;
-  });
+  const whenScriptHasRun = new Promise<void>((resolve) => (scriptHasRun = resolve));
   const encoder = new TextEncoder();
   const site = await serveSite({
     '/': () =>

@@ -12,7 +12,6 @@ const html =
       headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
     });
 
-/** Wait until the page's session has refreshed once. */
 const refreshed = (page: Page) =>
   page.waitForFunction(() => {
     const { session } = (window.tessera ?? {}) as { session?: { state: { refreshAt?: number } } };

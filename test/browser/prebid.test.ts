@@ -92,12 +92,8 @@ const startPublisher = async (
     asked,
     bids,
     letPrebidCome,
-    signOut: () => {
-      user = null;
-    },
-    takeDown: () => {
-      down = true;
-    },
+    signOut: () => (user = null),
+    takeDown: () => (down = true),
   };
 };
 type Publisher = Awaited<ReturnType<typeof startPublisher>>;
@@ -112,7 +108,6 @@ const openPage = async ({ site }: Publisher): Promise<Page> => {
   return page;
 };
 
-/** Evaluate in the page. */
 const run = <T = string>(page: Page, code: string): Promise<T> => page.evaluate<T>(code);
 const token = (page: Page) => run<string | undefined>(page, 'tessera.session.advertisingToken');
 

@@ -10,7 +10,6 @@ import { type OnEnd, openProfile } from '../support/browser.ts';
 export const READER = { email: 'reader@example.com' };
 
 export interface Publisher {
-  /** Address of the operator. */
   readonly baseUrl: string;
   readonly client: ReturnType<typeof createClient>;
   /** Requests to the operator so far, as `METHOD /path`. */
@@ -53,7 +52,6 @@ export const startOperator = async (refreshFrom = 1, onEnd: OnEnd = onTestFinish
   return publisher;
 };
 
-/** Open a page; an uncaught error on it fails the test. */
 export const openPage = async (url: string): Promise<Page> => {
   const page = await (await openProfile()).newPage();
   const thrown: Error[] = [];

@@ -8,7 +8,6 @@ import { expect, test } from 'vitest';
 import { serveSite } from '../support/browser.ts';
 import { openPage, READER, startOperator } from './publisher.ts';
 
-/** Start an operator and a publisher's site. */
 const startPublisher = async (script: string) => {
   const { baseUrl, client, asked, handler } = await startOperator();
   const site = await serveSite({

@@ -22,7 +22,6 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
   let ahead = 0;
   const now = () => Date.now() + ahead;
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], now, refreshFrom: 900, identityExpires: 3600 });
-  /** Paths of requests without preflights. */
   const asked: string[] = [];
   const service = await listen(
     {
@@ -57,7 +56,6 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
   const pages: Page[] = [];
   return {
     app,
-    /** How often the service was asked to refresh. */
     refreshes: () => asked.filter((path) => path === '/v2/token/refresh').length,
     answerFor: async (name: string) =>
       JSON.stringify(answerOf(await client.generate({ email: `${name}@example.com` }))),
@@ -71,14 +69,12 @@ const openWorld = async (owner: 'APP' | 'PAGE') => {
       expect(await page.evaluate('ready')).toBe(true);
       return page;
     },
-    /** Restart the app; returns the profile of its first webview. */
     restart: async () => {
       const profile = pages[0]!.context();
       for (const page of pages.splice(0)) await page.close();
       await app.restart();
       return profile;
     },
-    /** Move the clock of all three. */
     advance: async (ms: number) => {
       ahead += ms;
       for (const page of pages)

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { silentIo } from '../../build/silent-io.ts';
-import { openInput } from '../../src/cli/input.ts';
-import { type DiiRowOptions, openDiiRows } from '../../src/cli/map/dii-rows.ts';
+import { type DiiRowOptions, openDiiRows } from '../../src/cli/input/dii-rows.ts';
+import { openInput } from '../../src/cli/input/input.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 
 const open = async (text: string, options: DiiRowOptions = {}) => {

@@ -51,7 +51,6 @@ afterEach(() => {
 
 const doctor = async (args: string[] = [], more: Record<string, string> = {}) =>
   tessera(['doctor', ...args], { env: { ...env, ...more } });
-/** The line of one check, without the spaces that align it. */
 const lineOf = (out: readonly string[], name: string) =>
   out.find((line) => line.includes(` ${name} `))?.replace(/ {2,}/g, ' | ');
 
@@ -190,9 +189,7 @@ describe('tessera doctor', () => {
     const endless = () =>
       new ReadableStream({
         pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
-        cancel: () => {
-          isCancelled = true;
-        },
+        cancel: () => void (isCancelled = true),
       });
     change = (response, request) =>
       request.url.endsWith('/v2/token/refresh')

@@ -14,7 +14,6 @@ import { PASSWORD } from '../database/postgres-server.ts';
 
 export const SECRET = Buffer.alloc(32, 7).toString('base64');
 
-/** The environment and streams of a command line. */
 export interface Given {
   readonly env?: Record<string, string>;
   readonly stdin?: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
@@ -26,7 +25,6 @@ export interface Given {
   readonly ask?: (question: string) => Promise<boolean>;
 }
 
-/** Run a command line. */
 export const tessera = async (args: readonly string[], given: Given = {}) => {
   const out: string[] = [];
   const err: string[] = [];
@@ -62,21 +60,16 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
 export interface Fixture {
   readonly env: Record<string, string>;
   readonly client: Client;
-  /** The paths that were requested since the last call. */
   asked(): string[];
   /** While set, answers in place of the operator. */
   answer: ((request: Request) => Promise<Response> | Response) | undefined;
   /** While `at` is set, the time of the operator, epoch ms; otherwise the clock of this process. */
   readonly clock: { at: number | undefined };
-  /** The path of a name in the folder of this fixture. */
   path(name: string): string;
-  /** Write a file. */
   file(name: string, content: string | Uint8Array): Promise<string>;
   /** The text of a file; undefined if it does not exist. */
   text(path: string): Promise<string | undefined>;
-  /** An empty PostgreSQL database. */
   database(): Promise<string>;
-  /** An empty PGlite folder. */
   databaseFolder(): Promise<string>;
   close(): Promise<void>;
 }

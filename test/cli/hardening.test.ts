@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { csvLine } from '../../src/cli/csv-line.ts';
+import { csvLine } from '../../src/cli/output/csv-line.ts';
 import { run } from '../../src/cli/program.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
@@ -45,9 +45,7 @@ const tessera = async (
   const out: string[] = [];
   const err: string[] = [];
   let ready = (): void => {};
-  const listening = new Promise<void>((resolve) => {
-    ready = resolve;
-  });
+  const listening = new Promise<void>((resolve) => (ready = resolve));
   const code = await run(args, {
     env: given.env ?? env,
     stdin: async function* () {
@@ -244,6 +242,14 @@ describe('a file that Windows has written', () => {
     }
   });
 
+  test('is refused if it has no variable', async () => {
+    const path = await file('empty.env', '# nothing\n', 0o600);
+    expect(await tessera(['generate', 'user@example.com', '--env', path], { env: {} })).toMatchObject({
+      code: 2,
+      err: `error: --env: ${path}: expected lines such as TESSERA_BASE_URL=https://operator.example, got no variable`,
+    });
+  });
+
   test('is refused if it is no text', async () => {
     const path = await file('binary.env', Buffer.from([0, 1, 2]), 0o600);
     const { code, err } = await tessera(['generate', 'user@example.com', '--env-file', path]);
@@ -297,7 +303,7 @@ describe('tessera operator', () => {
   test('warns if other machines can reach it, and points to the documentation', async () => {
     const { err } = await start(['--host', '0.0.0.0']);
     expect(err).toContain(
-      'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operator.md#in-production)',
+      'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operating/deployment.md#tls-and-proxy)',
     );
     for (const host of ['127.0.0.1', 'localhost']) expect((await start(['--host', host])).err).not.toContain('--host');
   });

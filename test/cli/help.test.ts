@@ -1,18 +1,18 @@
-/** What surrounds the commands: help, examples, completion, colours, the file of variables. */
+/** What surrounds the commands: help, examples, colours, the file of variables. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentIo } from '../../build/silent-io.ts';
-import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
-import { examplesOf } from '../../src/cli/examples.ts';
 import type { Io } from '../../src/cli/io.ts';
+import { exportLines, writeEnvFile } from '../../src/cli/operator/env-file.ts';
+import { examplesOf } from '../../src/cli/output/examples.ts';
+import { formatDuration } from '../../src/cli/output/progress.ts';
+import { coloursOf } from '../../src/cli/output/style.ts';
 import { createProgram, run } from '../../src/cli/program.ts';
-import { formatDuration } from '../../src/cli/progress.ts';
-import { aligned, coloursOf } from '../../src/cli/style.ts';
 import { COMMAND } from '../support/command.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
@@ -41,8 +41,8 @@ const COMMANDS = [
   'optouts',
   'inspect',
   'doctor',
+  'init',
   'demo',
-  'completion',
 ];
 
 const PARTS = [
@@ -62,12 +62,6 @@ describe('help', () => {
   test('lists every command', async () => {
     const { out } = await tessera(['--help']);
     for (const command of COMMANDS) expect(out.join('\n')).toMatch(new RegExp(`^  ${command}\\b`, 'm'));
-  });
-
-  test('demo --help states which port may be replaced', async () => {
-    const { out } = await tessera(['demo', '--help']);
-    const help = out.join(' ').replace(/\s+/g, ' ');
-    expect(help).toContain('(default: 4700, or any free port if 4700 is in use)');
   });
 
   test('operator --help states variables, and defaults in both environments', async () => {
@@ -119,33 +113,6 @@ describe('the examples run', () => {
         .stdout,
     ).toContain('ok ');
   }, 180_000);
-
-  test('the script for bash completes commands and options', async () => {
-    const complete = async (...words: string[]) =>
-      shell(`source <(tessera completion bash)
-        # From the package bash-completion.
-        _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}; }
-        COMP_WORDS=(tessera ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
-        COMP_LINE="tessera ${words.join(' ')}"; COMP_POINT=\${#COMP_LINE}; COMP_TYPE=9
-        $(complete -p tessera | sed 's/.*-F \\([^ ]*\\).*/\\1/') tessera '${words.at(-1)}' '' ; echo "\${COMPREPLY[@]}"`);
-    expect((await complete('ins')).stdout).toContain('inspect');
-    expect((await complete('map', '--forget-')).stdout).toContain('--forget-all');
-  });
-
-  test.each(['zsh', 'fish', 'powershell'])('a script for %s is printed', async (name) => {
-    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
-    try {
-      expect((await tessera(['completion', name])).code).toBe(0);
-      expect(log.mock.calls.join()).toMatch(/tessera.*complete/);
-    } finally {
-      log.mockRestore();
-    }
-  });
-
-  test('an unknown shell is wrong use', async () => {
-    const { code, err } = await tessera(['completion', 'tcsh']);
-    expect([code, err]).toEqual([2, expect.stringContaining('Allowed choices are bash, zsh, fish, powershell')]);
-  });
 });
 
 test('the examples of a list that may have a million lines write it to a file', async () => {
@@ -165,9 +132,7 @@ describe('colours', () => {
     ['FORCE_COLOR for a pipe', { env: { FORCE_COLOR: '1' } }, true],
     ['FORCE_COLOR=0', { env: { FORCE_COLOR: '0' } }, false],
     ['NO_COLOR and FORCE_COLOR', { env: { NO_COLOR: '1', FORCE_COLOR: '1' } }, false],
-  ])('%s', (_, more, wanted) => {
-    expect(isOn(more)).toBe(wanted);
-  });
+  ])('%s', (_, more, wanted) => expect(isOn(more)).toBe(wanted));
 
   test('an error is red on a terminal, and the same text without colours elsewhere', async () => {
     const plain = await tessera(['inspect', 'nowhere.json']);
@@ -179,15 +144,6 @@ describe('colours', () => {
       plain.err,
     );
   });
-
-  test('numbers of a table are aligned to the right', () => {
-    expect(
-      aligned([
-        ['mapped', '1,200'],
-        ['opted out', '3'],
-      ]),
-    ).toEqual(['mapped     1,200', 'opted out      3']);
-  });
 });
 
 test.each([
@@ -198,9 +154,7 @@ test.each([
   [59.5 * 60_000, '1 h'],
   [90 * 60_000, '1.5 h'],
   [24 * 3_600_000, '24 h'],
-])('%d ms are shown as %s', (ms, text) => {
-  expect(formatDuration(ms)).toBe(text);
-});
+])('%d ms are shown as %s', (ms, text) => expect(formatDuration(ms)).toBe(text));
 
 describe('the file of variables', () => {
   test.each(['--env', '--env-file'])('tessera operator %s writes it, and other commands read it', async (option) => {

@@ -8,9 +8,7 @@ import { startNode } from '../operator-nodes/process.ts';
 import { tessera } from './fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
-});
+afterEach(async () => Promise.all(open.splice(0).map((each) => each.close())));
 
 const sealing = (set: { refresh_token: string }): number =>
   Buffer.from(set.refresh_token, 'base64').readInt32BE(1) - 128;

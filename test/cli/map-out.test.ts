@@ -21,7 +21,6 @@ const map = async (args: readonly string[], given: Given = {}) => {
   return { ...result, asked: fixture.asked() };
 };
 
-/** Map text from standard input to standard output. */
 const filter = async (text: string, args: readonly string[] = []) => {
   const { out, ...result } = await map(['-', '--out', '-', ...args], { stdin: [text] });
   return { ...result, out: out.join('') };
@@ -67,6 +66,22 @@ describe('tessera map --out', () => {
       code: 2,
       err: expect.stringContaining('standard input: line 2: expected UTF-8, got other bytes; convert the file'),
     });
+  });
+
+  test('--spreadsheet puts a quote before every field that a spreadsheet would evaluate, and --resume continues such a file', async () => {
+    const text = 'email;=name\na@example.com;"=1+1"\n+12345678901;\uFF1Dx\nb@example.com;@x;"-c;d"\n';
+    const path = await fixture.file('formulas.csv', text);
+    const out = fixture.path('formulas.mapped.csv');
+    const args = [path, '--spreadsheet', '--column', 'email', '--out', out];
+    expect((await map(args)).code).toBe(0);
+    const written = (await fixture.text(out)) ?? '';
+    const starts = written.split('\n').map((line) => line.split(';').slice(0, 2).join(';'));
+    expect(starts).toEqual(["email;'=name", "a@example.com;'=1+1", "'+12345678901;'\uFF1Dx", '"b@example.com;@x', '']);
+    await writeFile(`${out}.partial`, written.slice(0, -5), { mode: 0o600 });
+    expect(await map([...args, '--resume'])).toMatchObject({ code: 0 });
+    expect(await fixture.text(out)).toBe(written);
+    const json = await map(['-', '--spreadsheet', '--jsonl', '--out', out]);
+    expect([json.code, json.err]).toEqual([2, 'error: --spreadsheet: expected CSV, got --jsonl']);
   });
 
   test('writes lines without a header, and an empty line as a row', async () => {
@@ -175,9 +190,7 @@ describe('tessera map --out --jsonl', () => {
 
   test('answers a slow writer while standard input stays open', async () => {
     let answered = () => {};
-    const isAnswered = new Promise<void>((resolve) => {
-      answered = resolve;
-    });
+    const isAnswered = new Promise<void>((resolve) => (answered = resolve));
     fixture.answer = () => {
       answered();
       return undefined as never;

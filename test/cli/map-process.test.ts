@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { blocks } from '../docs/blocks.ts';
 import { COMMAND } from '../support/command.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
@@ -24,7 +25,6 @@ afterAll(() => fixture.close());
 
 const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PGPASSWORD'] ?? '', ...fixture.env });
 
-/** A process of the command, with its output. */
 const start = (args: readonly string[], node: readonly string[] = []) => {
   const child = spawn(process.execPath, [...node, COMMAND, ...args], { cwd: ROOT, env: envOf() });
   const said = { out: '', err: '' };
@@ -102,7 +102,7 @@ describe('the process of tessera map', () => {
     expect(typed).toMatch(/rows +[\d,]+/);
     expect(typed).toMatch(/mapped +[\d,]+/);
     expect(typed).not.toContain('@example.com');
-    expect(typed).toContain('creating the database in the folder tessera-mappings ...');
+    expect(typed).toContain('creating the database in the folder tessera-mappings, which takes up to 30 s, once ...');
     expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
   });
 
@@ -253,3 +253,18 @@ describe('the process of tessera map', () => {
     expect(said.err).toBe('');
   });
 });
+
+const hasPython = await promisify(execFile)('python3', ['--version']).then(
+  () => true,
+  () => false,
+);
+test.skipIf(!hasPython)(
+  'the program of docs/mapping/python.md prints a raw ID, and what is wrong with the other row',
+  async () => {
+    const { code } = blocks.find(({ page, language }) => page === 'docs/mapping/python.md' && language === 'python')!;
+    const program = code.replace('"npx", "tessera-id"', JSON.stringify([process.execPath, COMMAND]).slice(1, -1));
+    expect(program).not.toBe(code);
+    const { stdout } = await promisify(execFile)('python3', ['-c', program], { env: envOf() });
+    expect(stdout).toMatch(/^1 [\w+/]{43}=\n2 expected an email address\n$/);
+  },
+);

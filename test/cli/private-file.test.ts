@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeEnvFile } from '../../src/cli/env-file.ts';
 import { checkPrivateFile, createPrivateFile } from '../../src/cli/map/private-file.ts';
+import { writeEnvFile } from '../../src/cli/operator/env-file.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -3,10 +3,10 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { openRows } from '../../src/cli/csv-rows.ts';
-import { openInput } from '../../src/cli/input.ts';
+import { openRows } from '../../src/cli/input/csv-rows.ts';
+import { openDiiRows } from '../../src/cli/input/dii-rows.ts';
+import { openInput } from '../../src/cli/input/input.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { openDiiRows } from '../../src/cli/map/dii-rows.ts';
 
 vi.mock('csv-parse/sync', { spy: true });
 
@@ -294,7 +294,11 @@ describe('rows', () => {
   });
 
   test('that are too long are refused, and an unclosed quote costs one line', async () => {
-    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('standard input: expected lines of at most 65536');
+    const tooLong = 'standard input: expected lines of at most 65536';
+    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow(tooLong);
+    // Also if it comes in one piece with its end.
+    await expect(rowsOf([`a,b\n${'x'.repeat(65_535)},y\n`])).rejects.toThrow(tooLong);
+    expect((await rowsOf([`a,b\n${'x'.repeat(65_534)},y\n`])).length).toBe(2);
     const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x\n`);
     const rows = await rowsOf(['a,b\n', '"open,c\n', ...lines]);
     expect(rows.slice(0, 3)).toEqual([

@@ -7,9 +7,7 @@ import { isTokenError } from '../../src/token/index.ts';
 import { freshLocation, freshPlace, inspected, type Kind, openPlace } from './locations.ts';
 
 const open: Database[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((database) => database.close()));
-});
+afterEach(async () => Promise.all(open.splice(0).map((database) => database.close())));
 
 export const VALUES = {
   big: 2 ** 53 - 1,
@@ -31,7 +29,6 @@ const TYPES = [
   ...['bigint', 'integer', 'text', 'bytea', 'boolean', 'boolean', 'text', 'bigint[]', 'text[]'],
   ...['text[]', 'bigint[]', 'text[]', 'bigint[]', 'text[]'],
 ];
-/** Send the values and read them back. */
 export const selectValues = async (database: Database): Promise<unknown> => {
   const select = Object.keys(VALUES).map((name, at) => `$${at + 1}::${TYPES[at]} AS ${name}`);
   const [row] = await database.query(`SELECT ${select.join(', ')}`, Object.values(VALUES));
@@ -39,7 +36,6 @@ export const selectValues = async (database: Database): Promise<unknown> => {
   return row;
 };
 
-/** Run the contract on one engine. */
 export const runContract = (kind: Kind) =>
   describe(kind, () => {
     const start = async (place?: string): Promise<Database> => {
@@ -68,20 +64,6 @@ export const runContract = (kind: Kind) =>
       expect(await database.query(change, [1, '{"a":[1,null]}'])).toEqual([{ id: 1, more: { a: [1, null] } }]);
       expect(await database.query('SELECT count(*) AS n FROM t')).toEqual([{ n: 1 }]);
       expect(await database.query('DELETE FROM t')).toEqual([]);
-    });
-
-    test('writes thousands of rows in one statement', async () => {
-      const database = await start();
-      await database.script('CREATE TABLE t (id text PRIMARY KEY, n bigint NOT NULL)');
-      const ids = Array.from({ length: 5000 }, (_, n) => `id-${n}`);
-      const write = `INSERT INTO t SELECT * FROM unnest($1::text[], $2::bigint[])
-      ON CONFLICT (id) DO UPDATE SET n = excluded.n`;
-      for (const more of [0, 1]) await database.query(write, [ids, ids.map((_, n) => n + more)]);
-      const [sum] = await database.query(
-        'SELECT count(*) AS n, sum(n)::bigint AS all FROM t WHERE id = ANY($1::text[])',
-        [ids],
-      );
-      expect(sum).toEqual({ n: 5000, all: (5000 * 5001) / 2 });
     });
 
     test('lets the process do other work between statements, and between transactions', async () => {
@@ -132,20 +114,6 @@ export const runContract = (kind: Kind) =>
         expect(await ids(database)).toEqual([]);
       });
 
-      test.each(['query', 'script'] as const)(
-        'rolls back after a failed %s, even if its work catches the error',
-        async (method) => {
-          const database = await table();
-          const work = database.transaction(async (queries) => {
-            await queries.query('INSERT INTO t VALUES (1)');
-            await queries[method]('INSERT INTO t VALUES (1)').catch(() => {});
-          });
-          await expect(work).rejects.toMatchObject({ code: 'storage_failed' });
-          expect(await ids(database)).toEqual([]);
-          await database.query('INSERT INTO t VALUES (1)');
-        },
-      );
-
       test('does not see the statements of an uncommitted one', async () => {
         const database = await table();
         await database.query('INSERT INTO t VALUES (0)');
@@ -155,22 +123,6 @@ export const runContract = (kind: Kind) =>
         });
         await Promise.all(Array.from({ length: 20 }, raise));
         expect(await ids(database)).toEqual([{ id: 20 }]);
-      });
-
-      test('skips rows that another has locked: workers share a job', async () => {
-        const database = await table();
-        await database.query('INSERT INTO t SELECT generate_series(1, 40)');
-        const done: number[] = [];
-        const take = `DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED) RETURNING id`;
-        const worker = async (): Promise<void> => {
-          for (let more = true; more; ) {
-            const rows = await database.transaction(({ query }) => query<{ id: number }>(take));
-            done.push(...rows.map(({ id }) => id));
-            more = rows.length > 0;
-          }
-        };
-        await Promise.all([worker(), worker(), worker()]);
-        expect(done.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
       });
 
       test('completes before closing does', async () => {

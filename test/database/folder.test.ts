@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import { lockFolder } from '../../src/database/folder-lock.ts';
+import { lockFolder } from '../../src/database/pglite/folder-lock.ts';
 import { emptyFolder, freshLocation } from './locations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,7 +22,6 @@ afterEach(async () => {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
 });
 
-/** A process that writes into a folder, with its output. */
 const writer = (folder: string, container: readonly string[] = []) => {
   const [command, ...args] = [...container, process.execPath, '--import', 'tsx', WRITER, folder];
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'pipe'] });

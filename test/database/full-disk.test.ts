@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import { lockFolder } from '../../src/database/folder-lock.ts';
+import { lockFolder } from '../../src/database/pglite/folder-lock.ts';
 import { emptyFolder, freshLocation } from './locations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -98,10 +98,4 @@ test('a folder on NFS is refused, because another machine could open it too', as
   replace('statfs', async () => ({ type: 0x6969 }));
   await expect(openDatabase(folder)).rejects.toThrow(`the folder ${folder} is on NFS, where another machine could`);
   expect(await readdir(folder)).toEqual([]);
-});
-
-test.skipIf(process.platform !== 'linux')('a folder in /proc, where nothing can be created, is refused', async () => {
-  expect(await outputOf(`await openDatabase('/proc/tessera/data').catch(say);`)).toEqual([
-    'storage_failed database: cannot open the folder /proc/tessera/data: no folder can be created there (ENOENT)',
-  ]);
 });

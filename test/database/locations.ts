@@ -24,7 +24,6 @@ afterAll(async () => {
   await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
 });
 
-/** Create an empty folder. */
 export const emptyFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(PARENT, 'tessera-test-'));
   folders.push(folder);

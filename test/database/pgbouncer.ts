@@ -11,7 +11,6 @@ import { PASSWORD, unprivileged } from './postgres-server.ts';
 
 const PGBOUNCER = process.env['PGBOUNCER'] ?? '/usr/sbin/pgbouncer';
 
-/** Whether this machine has PgBouncer. */
 export const hasPgBouncer = await access(PGBOUNCER).then(
   () => true,
   () => false,

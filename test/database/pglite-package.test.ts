@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { checkSync, durableOptions } from '../../src/database/durable-files.ts';
-import { loadPGlite, PGLITE_RANGE, pgliteFault } from '../../src/database/packages.ts';
+import { PGLITE_RANGE, pgliteFault } from '../../src/database/packages.ts';
+import { checkSync } from '../../src/database/pglite/durable-files.ts';
 
 describe('the version of PGlite', () => {
   test('is that of the peer range', () => {
@@ -16,40 +15,6 @@ describe('the version of PGlite', () => {
 
   test.each(['0.5.15', '0.5.17', '0.5.100', undefined])('%s is used', (version) => {
     expect(pgliteFault(version)).toBeUndefined();
-  });
-});
-
-/** PGlite whose file system has other internals than the tested versions. */
-const withInternals = async (emscriptenOpts: object) => {
-  const { PGlite } = await loadPGlite();
-  class NodeFS {
-    async init() {
-      return { emscriptenOpts };
-    }
-  }
-  return durableOptions({ PGlite, NodeFS: NodeFS as never }, 'unused').fs as unknown as NodeFS;
-};
-
-describe('PGlite with unknown internals', () => {
-  test.each<[string, object]>([
-    ['no file system of Node', {}],
-    ['a file system without operations', { NODEFS: {} }],
-    ['other operations', { NODEFS: { realPath: () => '', node_ops: { mknod: () => {} }, stream_ops: {} } }],
-  ])('%s: a warning, and no error', async (_, module) => {
-    const preRun: ((module: object) => void)[] = [];
-    await (await withInternals({ preRun })).init();
-    const warned = once(process, 'warning');
-    for (const run of preRun) run(module);
-    expect((await warned)[0]).toMatchObject({
-      code: 'TESSERA_PGLITE',
-      message: expect.stringContaining('a power failure may lose commits'),
-    });
-  });
-
-  test('no list of functions that run first: a warning, and no error', async () => {
-    const warned = once(process, 'warning');
-    await (await withInternals({})).init();
-    expect((await warned)[0]).toMatchObject({ code: 'TESSERA_PGLITE' });
   });
 });
 
@@ -68,7 +33,5 @@ describe('a folder that cannot be synced', () => {
     expect(() => checkSync('/mnt/share', failing({ code: 'EACCES', syscall: 'open' }))).toThrow('of the system');
   });
 
-  test('is not what a local disk is', () => {
-    expect(() => checkSync(import.meta.dirname)).not.toThrow();
-  });
+  test('is not what a local disk is', () => expect(() => checkSync(import.meta.dirname)).not.toThrow());
 });

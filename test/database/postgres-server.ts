@@ -17,7 +17,6 @@ const run = promisify(execFile);
 
 export interface PostgresServer {
   readonly port: number;
-  /** URL of a database, by name. */
   url(database: string): string;
   /**
    * Copy this server and start the copy as its standby, which replicates under the name `standby`.
@@ -58,9 +57,7 @@ const findOrInstall = async (): Promise<string> => {
   const found = await binaries();
   if (found) return found;
   let failed: unknown;
-  await install().catch((error: unknown) => {
-    failed = error;
-  });
+  await install().catch((error: unknown) => (failed = error));
   const installed = await binaries();
   if (installed) return installed;
   throw new Error('expected PostgreSQL below /usr/lib/postgresql (Debian: apt-get install postgresql), found none', {

@@ -4,8 +4,8 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { type Database, migrate } from '../../src/database/index.ts';
-import { tlsOptions, withTlsRemedy } from '../../src/database/postgres-tls.ts';
-import { isTokenError, TokenError } from '../../src/token/index.ts';
+import { tlsOptions } from '../../src/database/postgres/postgres-tls.ts';
+import { isTokenError } from '../../src/token/index.ts';
 import { selectValues, VALUES } from './contract.ts';
 import { freshLocation, inspected } from './locations.ts';
 import { PASSWORD } from './postgres-server.ts';
@@ -95,6 +95,70 @@ describe('a PostgreSQL server', () => {
       expect(await database.query('SELECT last_value AS calls FROM calls')).toEqual([{ calls: 4 }]);
     },
   );
+
+  test.each([
+    ['WARNING', true, 'notice'],
+    ['WARNING', true, 'error'],
+    ['NOTICE', false, 'notice'],
+  ])(
+    'that has a %s at COMMIT has left the transaction in doubt: %s, also if the role shows from %s on',
+    async (level, isDoubted, shown) => {
+      const place = await freshLocation('postgres');
+      const admin = await openDatabase(place, { connections: 1 });
+      open.push(admin);
+      await admin.script(`ALTER DATABASE ${new URL(place).pathname.slice(1)} SET client_min_messages = ${shown}`);
+      const database = await openDatabase(place);
+      open.push(database);
+      // As a wait for a replica does that is cancelled.
+      await database.script(`CREATE TABLE t (id integer); CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE ${level} 'told at the end'; RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER tell AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell()`);
+      const add = database.transaction(({ query }) => query('INSERT INTO t VALUES (1)'));
+      const told = await add.then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+      expect(told).toBe(isDoubted ? 'database: a commit is in doubt: told at the end (01000)' : undefined);
+      expect(await database.query('SELECT id FROM t')).toEqual([{ id: 1 }]);
+    },
+  );
+
+  const openLimited = async (connections: number) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const place = new URL(await freshLocation('postgres'));
+    const admin = await openDatabase(place.href, { connections: 1 });
+    open.push(admin);
+    const role = place.pathname.slice(1);
+    await admin.script(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}' CONNECTION LIMIT ${connections}`);
+    place.username = role;
+    const database = await openDatabase(place.href);
+    open.push(database);
+    return { database, limit: (raised: number) => admin.script(`ALTER ROLE ${role} CONNECTION LIMIT ${raised}`) };
+  };
+
+  test('without free connections serves everybody on those that the pool has, and a larger pool later', async () => {
+    const { database, limit } = await openLimited(2);
+    const pids = async (): Promise<number> => {
+      const all = Array.from({ length: 9 }, () =>
+        database.transaction(async ({ query }) => {
+          await query('SELECT pg_sleep(0.05)::text');
+          return (await query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]!.pid;
+        }),
+      );
+      return new Set(await Promise.all(all)).size;
+    };
+    expect(await pids()).toBe(2);
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await limit(5);
+    expect(await pids()).toBe(2);
+    vi.advanceTimersByTime(10_000);
+    expect(await pids()).toBe(5);
+  });
+
+  test('without a free connection refuses a subscription at once, because those of the pool do not serve it', async () => {
+    const { database } = await openLimited(1);
+    await expect(database.subscribe!('changes', () => {})).rejects.toThrow('cannot listen to PostgreSQL: too many');
+  });
 
   test('runs any number of transactions on one connection without a warning of Node about listeners', async () => {
     const database = await openDatabase(await freshLocation('postgres'), { connections: 1 });
@@ -244,12 +308,8 @@ describe('a PostgreSQL server', () => {
     // The system's name for loopback, but not one that Tessera knows.
     const REMOTE = '127.1';
 
-    beforeEach(() => {
-      vi.stubEnv('PGSSLMODE', '');
-    });
-    afterEach(() => {
-      vi.unstubAllEnvs();
-    });
+    beforeEach(() => void vi.stubEnv('PGSSLMODE', ''));
+    afterEach(() => void vi.unstubAllEnvs());
 
     test.each<[parameters: string, environment: string, expected: string]>([
       ['', '', TLS],
@@ -296,13 +356,6 @@ describe('a PostgreSQL server', () => {
       expect(tlsOptions('postgres:///name', pg)).toEqual({ ssl: true });
       expect(tlsOptions('postgres://user@localhost/name', pg)).toEqual({});
     });
-  });
-
-  test('without TLS is rejected, with the remedy', () => {
-    const refused = new TokenError('storage_failed', 'database: The server does not support SSL connections');
-    expect(withTlsRemedy(refused).message).toContain('in a network that you trust, add sslmode=disable');
-    const other = new TokenError('storage_failed', 'database: connect ECONNREFUSED 127.0.0.1:1');
-    expect(withTlsRemedy(other)).toBe(other);
   });
 
   test('that is unreachable or refuses the login is reported without the password', async () => {
@@ -360,20 +413,5 @@ describe('a PostgreSQL server', () => {
       throw new Error('as the last statement has failed');
     });
     await expect(within).rejects.toThrow('as the last statement has failed');
-  });
-
-  test('is reconnected to after it has closed the connections', async () => {
-    const url = await freshLocation('postgres');
-    const [database, other] = [await openDatabase(url), await openDatabase(url)];
-    open.push(database, other);
-    const cut = (who: string) =>
-      other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND ${who}`);
-    const here = 'datname = current_database()';
-    const within = database.transaction(async ({ query }) => {
-      await cut(here);
-      await query('SELECT 1');
-    });
-    await expect(within).rejects.toMatchObject({ code: 'storage_failed' });
-    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 });

@@ -43,12 +43,8 @@ export const startProxy = async (firstTarget: number, onSent: (bytes: Buffer) =>
     port: (server.address() as AddressInfo).port,
     /** Whether a client is connected. */
     hasClients: () => sockets.size > 0,
-    pause: () => {
-      isPaused = true;
-    },
-    resume: () => {
-      isPaused = false;
-    },
+    pause: () => (isPaused = true),
+    resume: () => (isPaused = false),
     /** Close all connections, and connect to another port from now on. */
     moveTo: (port: number) => {
       target = port;

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrations.ts';
-import { qualified } from '../../src/database/schema-names.ts';
+import { qualified } from '../../src/database/postgres/schema-names.ts';
 import type { Database } from '../../src/database/types.ts';
 import { freshLocation } from './locations.ts';
 
@@ -14,9 +14,7 @@ describe('qualified', () => {
     ["SELECT 'tessera_a'::regclass", `SELECT '"s".tessera_a'::regclass`],
     ["SELECT 'of tessera_a', 'it''s tessera_b'", "SELECT 'of tessera_a', 'it''s tessera_b'"],
     ['SELECT other.tessera_a, my_tessera_b', 'SELECT other.tessera_a, my_tessera_b'],
-  ])('%s', (sql, expected) => {
-    expect(qualified(sql, 's')).toBe(expected);
-  });
+  ])('%s', (sql, expected) => expect(qualified(sql, 's')).toBe(expected));
 
   test('quotes the name of the schema', () => {
     expect(qualified("TABLE tessera_a; SELECT 'tessera_a'", `a"b'c`)).toBe(

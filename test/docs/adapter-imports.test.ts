@@ -24,9 +24,7 @@ test.each([
   ],
   [`createSession(options);\nimport('tessera-id/prebid').then(({ connectPrebid }) => connectPrebid(session));`, false],
   [`import { connectPrebid } from 'tessera-id/prebid';\nconnectPrebid(useSession().session);`, false],
-])('%j: %s', (code, expected) => {
-  expect(isFragile(code)).toBe(expected);
-});
+])('%j: %s', (code, expected) => expect(isFragile(code)).toBe(expected));
 
 test('no code of the documentation, the examples and the demo imports an adapter before its session exists', () => {
   const all = [

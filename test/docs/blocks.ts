@@ -1,4 +1,4 @@
-/** The code blocks of every page that people read: README, CONTRIBUTING, `docs/`. Generated pages are left out. */
+/** The code blocks of every page that people read: README, CONTRIBUTING, those of the hosts, `docs/`. Generated pages are left out. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { root } from '../../build/dist.ts';
@@ -6,7 +6,6 @@ import { root } from '../../build/dist.ts';
 export interface Block {
   /** Path from the root of the repository. */
   readonly page: string;
-  /** Line of its first fence. */
   readonly line: number;
   /** The word after the fence; empty if there is none. */
   readonly language: string;
@@ -18,6 +17,7 @@ export const pages: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
   'examples/README.md',
+  ...['android', 'ios', 'react-native'].map((host) => `hosts/${host}/README.md`),
   ...readdirSync(`${root}docs`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md') && !/^(\.vitepress|reference)\//.test(file))
     .sort()
@@ -33,8 +33,6 @@ export const blocksIn = (text: string, page: string): Block[] =>
     code: code!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
   }));
 
-/** Every block of every page. */
 export const blocks: readonly Block[] = pages.flatMap((page) => blocksIn(readFileSync(root + page, 'utf8'), page));
 
-/** Where a block is, for a message. */
 export const placeOf = ({ page, line }: Block): string => `${page}:${line}`;

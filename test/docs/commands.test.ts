@@ -13,7 +13,7 @@ const named = (found: readonly Block[]) => found.map((block) => [placeOf(block),
 const shell = ofLanguage('sh');
 
 test('every block is in a language that a test checks, or in none', () => {
-  const CHECKED = ['ts', 'tsx', 'js', 'html', 'sh', 'json', 'yaml', 'sql', 'kotlin', 'swift'];
+  const CHECKED = ['ts', 'tsx', 'js', 'html', 'sh', 'json', 'yaml', 'sql', 'kotlin', 'swift', 'python'];
   const UNCHECKED = [''];
   for (const { language, page, line } of blocks)
     expect([...CHECKED, ...UNCHECKED], `${page}:${line}`).toContain(language);
@@ -36,9 +36,7 @@ describe('shell', () => {
     }),
   );
 
-  test('has command lines of tessera', () => {
-    expect(lines.length).toBeGreaterThan(35);
-  });
+  test('has command lines of tessera', () => expect(lines.length).toBeGreaterThan(35));
 
   test.each(lines)('%s: tessera %s is accepted by the real program', async (_, __, args) => {
     expect(await faultOf(args)).toBeUndefined();
@@ -64,10 +62,7 @@ describe('shell', () => {
     const read = execFileSync(
       'git',
       ['grep', '-hoE', '(TESSERA|PUBLIC_TESSERA)_[A-Z_]+', '--', 'src', 'test', 'build', 'deploy', 'examples'],
-      {
-        cwd: root,
-        encoding: 'utf8',
-      },
+      { cwd: root, encoding: 'utf8' },
     );
     const known = new Set(read.split('\n').map((name) => name.replace(/^PUBLIC_/, '')));
     for (const page of pages)
@@ -77,9 +72,7 @@ describe('shell', () => {
 });
 
 describe('data', () => {
-  test.each(named(ofLanguage('json')))('%s is JSON', (_, { code }) => {
-    expect(() => JSON.parse(code)).not.toThrow();
-  });
+  test.each(named(ofLanguage('json')))('%s is JSON', (_, { code }) => expect(() => JSON.parse(code)).not.toThrow());
 
   test.each(named(ofLanguage('yaml')))('%s is YAML', (_, { code }) => {
     const { errors, warnings } = parseDocument(code);

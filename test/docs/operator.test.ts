@@ -15,11 +15,9 @@ const rowOf = async (file: string, code: string): Promise<string[]> => {
   return rows.find(([name]) => name!.split('`').some((part) => part.replace('POST ', '') === code)) ?? [];
 };
 
-describe('docs/protocol.md', () => {
-  test.each(SEALED_ENDPOINTS)('lists $path with its roles', async ({ path, roles }) => {
-    const [, cell = ''] = await rowOf('protocol.md', path);
-    expect(ROLES.filter((role) => cell.split(/\W+/).includes(role)).sort()).toEqual([...roles].sort());
-  });
+test.each(SEALED_ENDPOINTS)('docs/protocol.md lists $path with its roles', async ({ path, roles }) => {
+  const [, cell = ''] = await rowOf('protocol.md', path);
+  expect(ROLES.filter((role) => cell.split(/\W+/).includes(role)).sort()).toEqual([...roles].sort());
 });
 
 describe('options of the operator', () => {
@@ -27,9 +25,9 @@ describe('options of the operator', () => {
   const SECONDS: Readonly<Record<string, number>> = { min: 60, h: 3600, d: 86_400 };
 
   test.each(rows.filter(([, { kind }]) => kind === 'lifetime'))(
-    'docs/operator.md states the defaults of %s',
+    'docs/operating/operator.md states the defaults of %s',
     async (name, row) => {
-      const [, ...cells] = await rowOf('operator.md', name);
+      const [, ...cells] = await rowOf('operating/operator.md', name);
       const stated = cells.map((cell) => {
         const [count, unit = ''] = cell.trim().split(' ');
         return Number(count) * SECONDS[unit]!;
@@ -38,8 +36,8 @@ describe('options of the operator', () => {
     },
   );
 
-  test('docs/operator.md names no other option', async () => {
-    const text = await readFile(`${root}docs/operator.md`, 'utf8');
+  test('docs/operating/operator.md names no other option', async () => {
+    const text = await readFile(`${root}docs/operating/operator.md`, 'utf8');
     const OF_LISTEN = ['headersTimeoutMs', 'requestTimeoutMs', 'maxConnections'];
     const named = [...text.matchAll(/`([a-z]+[A-Z]\w*)`/g)].map(([, name]) => name!);
     expect(named.length).toBeGreaterThan(10);

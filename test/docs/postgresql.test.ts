@@ -5,10 +5,10 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { blocks } from './blocks.ts';
 
-test('the statements in docs/guide/postgresql.md create a database for an operator, and give its role time limits', async () => {
-  // The test of examples/duckdb runs those of docs/guide/mapping-in-a-warehouse.md.
+test('the statements in docs/operating/postgresql.md create a database for an operator, and give its role time limits', async () => {
+  // The test of examples/duckdb runs those of docs/mapping/warehouse.md.
   const statements = blocks
-    .filter(({ language, page }) => language === 'sql' && page.endsWith('guide/postgresql.md'))
+    .filter(({ language, page }) => language === 'sql' && page.endsWith('operating/postgresql.md'))
     .flatMap(({ code }) => code.split(';'));
   const admin = await openDatabase(inject('postgresUrl'), { connections: 1 });
   try {

@@ -7,19 +7,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../../build/dist.ts';
 
-/** What a test decides about a proxy. */
 export interface ProxySettings {
-  /** An empty folder for everything that the proxy writes. */
   readonly folder: string;
-  /** The HTTPS port of 127.0.0.1. */
   readonly port: number;
   /** The ports of the nodes, as many as the proxy's `nodes`. */
   readonly nodePorts: readonly number[];
+  /** The addresses of a CDN in front of the proxy. Only for nginx. */
+  readonly cdn?: string;
 }
 
-/** A proxy that a user can put in front of an operator. */
 export interface Proxy {
-  /** Its configuration in `deploy/`. */
   readonly file: string;
   readonly program: string;
   readonly isInstalled: boolean;
@@ -27,7 +24,6 @@ export interface Proxy {
   readonly nodes: number;
   /** Whether this version sends a request to another node if the first one refuses the connection. */
   readonly canRepeat: boolean;
-  /** Start it. It listens a moment later. */
   start(settings: ProxySettings): Promise<ChildProcess>;
 }
 
@@ -52,7 +48,6 @@ const startCaddy = async ({ folder, port, nodePorts }: ProxySettings): Promise<C
 
 const NGINX = process.env['NGINX'] ?? '/usr/sbin/nginx';
 
-/** Whether a program has at least a version. */
 const isAtLeast = (version: readonly [number, number, number], program: string, argument: string): boolean => {
   // nginx writes its version to standard error.
   const text = execFileSync('sh', ['-c', '"$0" "$1" 2>&1', program, argument], { encoding: 'utf8' });
@@ -64,7 +59,7 @@ const isAtLeast = (version: readonly [number, number, number], program: string, 
   return rankOf([major!, minor!, patch!]) >= rankOf(version);
 };
 
-const startNginx = async ({ folder, port, nodePorts }: ProxySettings): Promise<ChildProcess> => {
+const startNginx = async ({ folder, port, nodePorts, cdn }: ProxySettings): Promise<ChildProcess> => {
   const knowsHttp2 = isAtLeast([1, 25, 1], NGINX, '-v');
   const pem = join(folder, 'localhost.pem');
   const key = join(folder, 'localhost.key');
@@ -79,6 +74,13 @@ const startNginx = async ({ folder, port, nodePorts }: ProxySettings): Promise<C
     ['/var/log/nginx/tessera.log', join(folder, 'access.log')],
     // The change for an earlier version is the one that the file describes.
     ...(knowsHttp2 ? [] : [['http2 on;', '']]),
+    ...(cdn === undefined
+      ? []
+      : [
+          ['# set_real_ip_from 198.51.100.0/24', `set_real_ip_from ${cdn}`],
+          ['# real_ip_header', 'real_ip_header'],
+          ['# real_ip_recursive', 'real_ip_recursive'],
+        ]),
     ['listen 443 ssl', `listen 127.0.0.1:${port} ssl${knowsHttp2 ? '' : ' http2'}`],
   ] as const;
   let site = await configuration('nginx.conf');
@@ -106,7 +108,6 @@ const exists = (path: string): Promise<boolean> =>
 
 const [hasCaddy, hasNginx] = await Promise.all([exists(CADDY), exists(NGINX)]);
 
-/** The proxies of `deploy/`. */
 export const PROXIES: readonly Proxy[] = [
   {
     file: 'Caddyfile',
@@ -120,7 +121,6 @@ export const PROXIES: readonly Proxy[] = [
   { file: 'nginx.conf', program: NGINX, isInstalled: hasNginx, nodes: 2, canRepeat: hasNginx, start: startNginx },
 ];
 
-/** Stop a proxy. */
 export const stopProxy = async (proxy: ChildProcess): Promise<void> => {
   const exit = once(proxy, 'exit');
   if (proxy.exitCode === null && proxy.kill()) await exit;

@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
@@ -26,14 +26,13 @@ describe.each(PROXIES)('deploy/$file', (proxy) => {
   let port: number;
   let folder: string;
   const callers = new Set<string | undefined>();
-  /** The nodes, by index, that have received a request. */
   const served = new Set<number>();
 
   /** Ask through the proxy. The path is sent as it is. Its certificate comes from an authority that nobody here trusts. */
-  const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  const ask = (path: string, init: RequestInit = {}, at = port): Promise<Response> =>
     new Promise((resolve, reject) => {
       const headers = Object.fromEntries(new Headers(init.headers));
-      const options = { port, path, method: init.method ?? 'GET', headers, rejectUnauthorized: false };
+      const options = { port: at, path, method: init.method ?? 'GET', headers, rejectUnauthorized: false };
       const sent = request({ host: 'localhost', family: 4, servername: 'localhost', ...options }, (answer) => {
         const pieces: Buffer[] = [];
         answer.on('data', (piece) => pieces.push(piece));
@@ -129,6 +128,25 @@ describe.each(PROXIES)('deploy/$file', (proxy) => {
     await ask('/v2/token/refresh', { method: 'POST', headers: { 'x-forwarded-for': '203.0.113.7' }, body: 'x' });
     expect([...callers]).toEqual([expect.stringMatching(/^(127\.0\.0\.1|::1)$/)]);
   });
+
+  test.skipIf(!proxy.isInstalled || proxy.file !== 'nginx.conf')(
+    'behind a CDN, the address of a client is the one that the CDN has seen, whatever the client claims',
+    async () => {
+      const settings = {
+        folder: await emptyFolder(),
+        port: await freePort(),
+        nodePorts: nodes.map((node) => node.port),
+      };
+      const behind = await proxy.start({ ...settings, cdn: '127.0.0.0/8' });
+      onTestFinished(() => stopProxy(behind));
+      const headers = { 'x-forwarded-for': '192.0.2.1, 203.0.113.7' };
+      const send = () => ask('/v2/token/refresh', { method: 'POST', headers, body: 'x' }, settings.port);
+      await vi.waitFor(async () => expect((await send()).status).toBe(400), { timeout: 30_000, interval: 100 });
+      callers.clear();
+      await send();
+      expect([...callers]).toEqual(['203.0.113.7']);
+    },
+  );
 
   it('a body of the largest size reaches the operator, a larger one is refused', async () => {
     const { apiKey } = operator.participants[0]!;

@@ -1,9 +1,12 @@
-/** The tables of the documentation that list events, reasons, phases and options have a row for each that the types declare. */
+/**
+ * The tables that list events, reasons, phases, options and the token set have a row for each that the types declare. The hosts in
+ * other languages know each member of a token set.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { root } from '../../build/dist.ts';
-import type { EventName, NextReason, Phase, SessionOptions } from '../../src/session/index.ts';
+import type { EventName, NextReason, Phase, SessionOptions, WireTokenSet } from '../../src/session/index.ts';
 
 /** The compiler checks that these are complete. */
 const EVENTS = { token: 1, expired: 1, optout: 1, needsTokens: 1, error: 1 } satisfies Record<EventName, 1>;
@@ -39,16 +42,34 @@ const OPTIONS = {
   debug: 1,
   allowInsecure: 1,
 } satisfies Record<keyof SessionOptions, 1>;
+const TOKEN_SET = {
+  advertising_token: 1,
+  refresh_token: 1,
+  refresh_response_key: 1,
+  refresh_from: 1,
+  identity_expires: 1,
+  refresh_expires: 1,
+} satisfies Record<keyof WireTokenSet, 1>;
 
-test.each<[what: string, names: object, column: string, page: string]>([
-  ['event', EVENTS, 'event', 'docs/concepts/events.md'],
-  ['phase', PHASES, 'phase', 'docs/concepts/phases.md'],
-  ['reason of `state.next`', REASONS, 'reason', 'docs/session-reference.md'],
-  ['option of a session', OPTIONS, 'option', 'docs/session-reference.md'],
-])('each %s has a row in the documentation', async (_, names, column, page) => {
-  const text = await readFile(root + page, 'utf8');
+test.each<[what: string, column: string, page: string, names: object]>([
+  ['event', 'event', 'docs/session-reference.md', EVENTS],
+  ['phase', 'phase', 'docs/session-reference.md', PHASES],
+  ['reason of `state.next`', 'reason', 'docs/session-reference.md', REASONS],
+  ['option of a session', 'option', 'docs/session-reference.md', OPTIONS],
+  ['member of a token set', 'member', 'docs/protocol.md', TOKEN_SET],
+  ['member of a token set', 'wire name', 'src/token/token-set.ts', TOKEN_SET],
+])('each %s has a row: column "%s" in %s', async (_, column, page, names) => {
+  const text = (await readFile(root + page, 'utf8')).replace(/^ \* /gm, '');
   const tables = [...text.matchAll(new RegExp(`^\\| ${column} \\|.*\\n((?:\\|.*\\n)+)`, 'gm'))];
   const cells = tables.flatMap(([, body]) => body!.match(/^\|[^|]*/gm)!);
   const rows = cells.flatMap((cell) => cell.match(/\w+/g) ?? []);
   expect([...new Set(rows)].sort()).toEqual(Object.keys(names).sort());
 });
+
+test.each(['hosts/android/src/main/kotlin/id/tessera/host/State.kt', 'hosts/ios/Sources/TesseraHost/State.swift'])(
+  '%s names each member of a token set',
+  async (file) => {
+    const named = (await readFile(root + file, 'utf8')).match(/\b[a-z]+(_[a-z]+)+\b/g);
+    expect([...new Set(named)].sort()).toEqual(Object.keys(TOKEN_SET).sort());
+  },
+);

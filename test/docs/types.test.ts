@@ -46,7 +46,7 @@ const compile = async (name: string, files: Readonly<Record<string, string>>, op
   return messages.join('\n');
 };
 
-/** `docs/session.md`, line 60, to `docs~session.md~60`. */
+/** `docs/pages/session.md`, line 60, to `docs~session.md~60`. */
 const fileOf = (block: Block, extension: string): string => `${placeOf(block).replaceAll(/[/:]/g, '~')}.${extension}`;
 
 const ofLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language));
@@ -106,7 +106,7 @@ describe('code of the documentation', () => {
 });
 
 describe('HTML of the documentation', () => {
-  const ATTRIBUTES = ['base-url', 'name', 'user', 'provide', 'debug', 'product', 'turbo-track'].map(
+  const ATTRIBUTES = ['base-url', 'name', 'user', 'provide', 'debug', 'product', 'to', 'turbo-track'].map(
     (name) => `data-${name}`,
   );
 

@@ -34,7 +34,6 @@ afterEach(async () => {
   await restoreGlobals();
 });
 
-/** Store a value if it can be stored at all. */
 const store = (value: unknown): Promise<unknown> =>
   indexedDbStore('tessera-uid2')
     .update(() => value)

@@ -37,7 +37,6 @@ const STRINGS = [
 ];
 const NUMBERS = [0, -0, -1, 1, 0.5, 2 ** 31, 2 ** 53, -(2 ** 53), 1e21, 1e300, 8.64e15, 8.64e15 + 1];
 
-/** A value that JSON can carry. */
 export const json: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, [], {}, [[]], [null], { length: 5 }),
   fc.constantFrom(...STRINGS),
@@ -125,5 +124,4 @@ export const damaged = (valid: Uint8Array): fc.Arbitrary<Uint8Array<ArrayBuffer>
       return Uint8Array.from(bytes);
     });
 
-/** Any bytes. */
 export const bytes = fc.uint8Array({ maxLength: 600 }) as fc.Arbitrary<Uint8Array<ArrayBuffer>>;

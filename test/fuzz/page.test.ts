@@ -9,11 +9,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest';
 import { connectWebview } from '../../src/page/webview.ts';
-import { refreshSet } from '../../src/session/browser/refresh-request.ts';
+import { refreshSet } from '../../src/session/attempt/refresh-request.ts';
 import { createSession, isTokenError, memoryStore, type Session } from '../../src/session/index.ts';
-import { decide } from '../../src/session/rules/decide.ts';
-import type { PageState } from '../../src/session/rules/page-state.ts';
-import { parseRecord } from '../../src/session/rules/record.ts';
 import {
   BASE_URL,
   recordOf,
@@ -27,7 +24,6 @@ import { createHost, leaveHost } from '../support/native.ts';
 import { altered, anything, json } from './inputs.ts';
 import { fuzz } from './run.ts';
 
-/** Noon of the fake clock. */
 const NOW = Date.UTC(2030, 0, 15, 12);
 const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
 
@@ -87,7 +83,7 @@ describe('a session', () => {
   });
 
   const records = fc.oneof(altered(recordOf(1, NOW), anything), anything);
-  fuzz('starts with any stored record', 3, records, async (stored) => {
+  fuzz('starts with any stored record', 7, records, async (stored) => {
     const session = openSession(stored);
     await session.ready;
     checkState(session);
@@ -137,23 +133,6 @@ describe('a session', () => {
     link.disconnect();
     session.close();
   });
-});
-
-describe('the rules', () => {
-  fuzz(
-    'decide about any stored record, or refuse it',
-    4,
-    fc.oneof(altered(recordOf(1, NOW), anything), anything),
-    async (stored) => {
-      const record = parseRecord(stored, BASE_URL);
-      const page = { consent: true, canProvide: true, canRefresh: true, hiddenAt: 0 };
-      const view = { record, isSettled: true, kind: 'indexeddb' };
-      const { state, wakeAt, token } = decide(view, page as PageState, NOW);
-      expect(PHASES).toContain(state.phase);
-      expect(wakeAt).not.toBeNaN();
-      expect(['string', 'undefined']).toContain(typeof token);
-    },
-  );
 });
 
 describe('a refresh', () => {

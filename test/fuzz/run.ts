@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * Runs a target with many inputs: 2,000 over all targets in `npm test`, a million in `npm run fuzz`.
+ * Runs a target with many inputs: 1,000 over all targets in `npm test`, a million in `npm run fuzz`.
  *
  * `TESSERA_FUZZ_INPUTS` is the number of inputs of all targets, `TESSERA_FUZZ_SEED` the seed. A failing input, made as small as
  * possible, is written to `corpus/`, and every later run begins with the corpus.
@@ -13,9 +13,8 @@ import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-const TOTAL = Number(process.env.TESSERA_FUZZ_INPUTS ?? 2_000);
+const TOTAL = Number(process.env.TESSERA_FUZZ_INPUTS ?? 1_000);
 const SEED = Number(process.env.TESSERA_FUZZ_SEED ?? 20_260_601);
-/** The sum of the weights of all targets. */
 const TOTAL_WEIGHT = 100;
 
 /** A path: in the project `page`, Vite replaces `new URL('...', import.meta.url)` by an address of http. */

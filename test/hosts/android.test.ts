@@ -1,6 +1,6 @@
 /** The library of hosts/android/ on a JVM: the contract, and what it does with threads, a storage and a server that fail. */
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -99,13 +99,115 @@ describe.skipIf(missing)(`the Kotlin library${missing ? ` (missing: ${missing})`
     await again();
   });
 
-  test('KeystoreStorage tells a file that is absent from one that cannot be read', async () => {
+  test('the storage of a closed host is taken until a write that was late has ended', async () => {
+    const options = { baseUrl: 'https://operator.example', origin, owner: 'APP', key: 'late' };
+    const app = await start(options.baseUrl, options);
+    await app.call('storage', 'hang');
+    const logout = app.call('signedOut').catch((error: Error) => error.message);
+    await app.call('ahead', { ms: 11_000 });
+    expect(await logout).toContain('late');
+    let ended = 0;
+    const closing = ['suspend', 'callback', 'suspend'].map((how) => app.call('close', how).then(() => ended++));
+    await expect(app.call('start', options)).rejects.toThrow('storage: another host has it');
+    expect(ended).toBe(0);
+    await app.call('storage', '');
+    await Promise.all(closing);
+    await app.call('close'); // once more, when it has ended
+    await app.call('start', options);
+  });
+
+  test('what a page sends is read without copies of the rest: twice the numbers cost twice the memory', async () => {
+    const app = await start();
+    const bytes = async (count: number) =>
+      Number(await app.call('parse', JSON.stringify({ ns: new Array(count).fill(1) })));
+    await bytes(1_000); // what is loaded once
+    expect(await bytes(32_000)).toBeLessThan(3 * (await bytes(16_000)));
+  });
+
+  test('a call that is on its way when the host is closed is an error, and writes nothing', async () => {
+    const app = await start();
+    await app.call('signedIn', answer());
+    await expect(app.call('closeAfter')).rejects.toThrow('the host is closed');
+    expect((await app.stored()).user).toBe('signedIn');
+  });
+
+  test('the next host can have the webviews of one that was closed', async () => {
+    const options = { baseUrl: 'https://operator.example', origin, owner: 'APP', key: 'views' };
+    const app = await start(options.baseUrl, options);
+    await app.call('open', 'view');
+    await app.call('close');
+    await app.call('start', options);
+    await app.call('open', 'view');
+    await app.call('detach', 'view');
+    await app.call('open', 'view');
+  });
+
+  test('onToken finds its token at the host, also at the start', async () => {
+    const app = await start();
+    await app.call('signedIn', answer());
+    await app.restart();
+    await polled(() => app.call('shown')).toBe('a-token');
+  });
+
+  /** A `KeystoreStorage` over an empty folder and an empty Keystore. */
+  const keystore = async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tessera-keystore-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const app = await start();
-    expect(await app.call('keystore', folder)).toBeNull();
-    await writeFile(join(folder, 'tessera'), 'of another key');
-    await expect(app.call('keystore', folder)).rejects.toThrow('AndroidKeyStore');
+    const use = (to: string, text?: string) => app.call('keystore', { to, folder, text: text ?? null });
+    await use('install');
+    return { file: join(folder, 'tessera'), use };
+  };
+
+  test('KeystoreStorage tells a file that is absent from one that cannot be read', async () => {
+    const { file, use } = await keystore();
+    expect(await use('read')).toBeNull();
+    await writeFile(file, 'of another key');
+    await expect(use('read')).rejects.toThrow('the key is lost');
+    await use('write', 'state');
+    expect(await use('read')).toBe('state');
+  });
+
+  test('KeystoreStorage cannot tell who is signed in until the device has been unlocked', async () => {
+    const { use } = await keystore();
+    await use('unlocked', 'no');
+    onTestFinished(async () => void (await use('unlocked', 'yes')));
+    await expect(use('read')).rejects.toThrow('nobody has unlocked the device');
+  });
+
+  test('KeystoreStorage reports a file that could not be replaced, of which AtomicFile says nothing', async () => {
+    const { file, use } = await keystore();
+    await mkdir(join(file, 'in-the-way'), { recursive: true });
+    await expect(use('write', 'state')).rejects.toThrow();
+  });
+
+  test('KeystoreStorage writes one file at a time: the later write is the one that is read', async () => {
+    const { use } = await keystore();
+    await use('write twice');
+    expect(await use('read')).toBe('later');
+  });
+
+  test.each(['invalid', 'unrecoverable'])('KeystoreStorage replaces a key that is %s', async (fault) => {
+    const { use } = await keystore();
+    await use('write', 'former');
+    await (fault === 'invalid' ? use('invalidate') : use('fault', fault));
+    await expect(use('read')).rejects.toThrow();
+    await use('write', 'state');
+    expect(await use('read')).toBe('state');
+  });
+
+  test('KeystoreStorage keeps the key when the Keystore fails for a while', async () => {
+    const { use } = await keystore();
+    await use('write', 'state');
+    await use('fault', 'busy');
+    await expect(use('write', 'next')).rejects.toThrow('too many operations');
+    await use('fault', '');
+    expect(await use('read')).toBe('state');
+  });
+
+  test('Java can leave out what has a default', async () => {
+    const app = await start();
+    await app.call('java');
   });
 
   test('an answer without an end is read up to 64 KiB', async () => {
@@ -142,6 +244,7 @@ describe.skipIf(missing)(`the Kotlin library${missing ? ` (missing: ${missing})`
     ['www.publisher.example', 'origins: expected an origin'],
     ['https://a.example/path', 'origins: expected an origin'],
     ['http://a.example', 'origins: expected an origin'],
+    ['http://127.a.example', 'origins: expected an origin'],
     ['HTTPS://WWW.Publisher.example:443/', undefined],
     ['capacitor://localhost', undefined],
   ])('origin %s: %s', async (given, fault) => {

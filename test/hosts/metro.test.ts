@@ -1,6 +1,6 @@
-/** The packed package in an app of React Native: Metro bundles its entry for both platforms. */
+/** examples/expo with the packed package: Metro bundles it for both platforms. React Native itself and Expo are left out. */
 
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,6 +16,10 @@ interface Metro {
   runBuild(config: object, options: object): Promise<{ readonly code: string }>;
 }
 
+interface Context {
+  resolveRequest(context: Context, name: string, platform: string): object;
+}
+
 let user: User;
 let metro: Metro;
 
@@ -23,9 +27,7 @@ beforeAll(async () => {
   await install('test/hosts');
   user = await installPacked([]);
   metro = (await import(/* @vite-ignore */ pathToFileURL(`${packages}/metro/src/index.js`).href)).default;
-  const app = `import { createTesseraHost, secureStorage } from 'tessera-id/react-native';
-    globalThis.made = () => createTesseraHost({ storage: secureStorage({}), baseUrl: '', origins: [] });`;
-  await writeFile(join(user.folder, 'app.js'), app);
+  for (const file of ['index.ts', 'App.tsx']) await cp(`${root}examples/expo/${file}`, join(user.folder, file));
   // Metro follows no links out of the project.
   const modules = join(user.folder, 'node_modules');
   await rm(join(modules, '@noble/ciphers'));
@@ -39,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => user.remove());
 
 test.each(['android', 'ios'])(
-  'Metro bundles the entry for %s, with what decrypts where there is no Web Crypto',
+  'Metro bundles the example for %s, with the entry of the package and what decrypts where there is no Web Crypto',
   async (platform) => {
     const config = await metro.loadConfig(
       { cwd: user.folder, projectRoot: user.folder, resetCache: true, 'max-workers': 1 },
@@ -47,10 +49,15 @@ test.each(['android', 'ios'])(
         projectRoot: user.folder,
         watchFolders: [`${packages}/metro-runtime`],
         reporter: { update: () => {} },
+        resolver: {
+          // Every app of React Native has these.
+          resolveRequest: (context: Context, name: string, platform: string) =>
+            /^(expo|react)(-|\/|$)/.test(name) ? { type: 'empty' } : context.resolveRequest(context, name, platform),
+        },
         transformer: { babelTransformerPath: `${packages}/@react-native/metro-babel-transformer/src/index.js` },
       },
     );
-    const { code } = await metro.runBuild(config, { entry: 'app.js', platform, dev: false, minify: false });
+    const { code } = await metro.runBuild(config, { entry: 'index.ts', platform, dev: false, minify: false });
     expect(code).toContain('/v2/token/refresh');
     expect(code).toContain('aes-gcm');
   },

@@ -31,7 +31,6 @@ beforeAll(async () => {
   parser.setLanguage(await module.Language.load(`${packages}/tree-sitter-wasms/out/tree-sitter-swift.wasm`));
 }, INSTALL_MS);
 
-/** The lines with an error of syntax. */
 const errorsOf = (code: string): number[] => {
   const found = (node: Node): number[] => [
     ...(node.isError || node.isMissing ? [node.startPosition.row + 1] : []),

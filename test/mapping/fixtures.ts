@@ -16,11 +16,9 @@ import { BASE, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 /** The operator's default rotation period: a year, seconds. */
 export const PERIOD = 31_536_000;
 
-/** Invented email addresses. */
 export const people = (count: number, from = 0): Dii[] =>
   Array.from({ length: count }, (_, i) => ({ email: `person-${from + i}@example.com` }));
 
-/** The recorded requests of a client. */
 export interface Asked {
   /** The hashes sent for mapping, with repetitions. */
   readonly hashes: string[];
@@ -28,7 +26,6 @@ export interface Asked {
   readonly since: number[];
 }
 
-/** Wrap `client` to record its requests. */
 export const recording = (client: Client): { readonly client: Client; readonly asked: Asked } => {
   const asked: Asked = { hashes: [], since: [] };
   const noted = <D extends Dii>(diis: readonly D[]): readonly D[] => {
@@ -55,13 +52,9 @@ export const recording = (client: Client): { readonly client: Client; readonly a
  */
 export const withHeldAnswer = (client: Client, method: 'mapIdentities' | 'mapIdentitiesV2') => {
   let answered = () => {};
-  const isAnswered = new Promise<void>((resolve) => {
-    answered = resolve;
-  });
+  const isAnswered = new Promise<void>((resolve) => (answered = resolve));
   let release = () => {};
-  const isReleased = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const isReleased = new Promise<void>((resolve) => (release = resolve));
   const held = (diis: readonly Dii[], options: { readonly signal?: AbortSignal }) => ({
     batches: async function* () {
       const results = await client[method](diis, options).toArray();
@@ -74,19 +67,15 @@ export const withHeldAnswer = (client: Client, method: 'mapIdentities' | 'mapIde
   return { client: { ...client, [method]: held } as unknown as Client, isAnswered, release };
 };
 
-/** An operator and one of its participants. */
 export interface Service {
-  /** The operator's clock. */
   at: number;
   /** How far the participant's clock is ahead of the operator's, ms. */
   aheadMs: number;
   readonly client: Client;
   readonly asked: Asked;
-  /** The clock of the participant. */
   now(): number;
   /** While set, answers in place of the operator. */
   fault: ((request: Request) => Promise<Response | undefined> | Response | undefined) | undefined;
-  /** Mappings of the participant; closed at the end of the test. */
   open(database: MappingsOptions['database'], options?: Partial<MappingsOptions>): Promise<Mappings>;
 }
 
@@ -141,7 +130,6 @@ export const fixture = async (kind: Kind, options: Partial<MappingsOptions> = {}
   return { service: its, place, mappings: await its.open(place, options) };
 };
 
-/** All stored mappings, in order. */
 export const stored = async (mappings: Mappings): Promise<Mapping[]> => {
   const all: Mapping[] = [];
   for await (const mapping of mappings.entries()) all.push(mapping);

@@ -46,7 +46,6 @@ interface Told extends Partial<Summary> {
   readonly done?: Summary;
 }
 
-/** Start a process that maps on request. */
 const startMapper = async (database: string, at = service) => {
   const child = spawn(
     process.execPath,
@@ -90,7 +89,6 @@ const textOf = async (database: string): Promise<string> => {
 };
 
 let undisturbedText: Promise<string> | undefined;
-/** The result of an uninterrupted job, which is the same for all tests. */
 const undisturbed = (): Promise<string> => (undisturbedText ??= mapUndisturbed());
 const mapUndisturbed = async (): Promise<string> => {
   const database = await freshLocation('postgres');
@@ -129,9 +127,7 @@ test.each(ANY_KIND)(
 /** Two addresses of the service, which answers nothing before both have been asked: no process can do the whole job before the other. */
 const serviceForTwo = async () => {
   let open = (): void => {};
-  const isOpen = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const isOpen = new Promise<void>((resolve) => (open = resolve));
   const asked = new Set<number>();
   const listenAs = async (name: number) => {
     const { url, close } = await listen(

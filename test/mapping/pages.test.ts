@@ -1,8 +1,8 @@
-/** How stored mappings are read: page by page through the index, and ahead of the requests of a check of opt-outs. */
+/** How stored mappings are read: page by page through the index. */
 
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Database, migrate, type Queries } from '../../src/database/index.ts';
-import { TABLES } from '../../src/mapping/tables.ts';
+import { TABLES } from '../../src/mapping/rows/tables.ts';
 import { freshPlace, type Kind, openPlace } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
@@ -45,7 +45,7 @@ test.each<Kind>(['pglite', 'postgres'])(
   },
 );
 
-test('a check of opt-outs sends one request at a time, and reads the next page meanwhile', async () => {
+test('a check of opt-outs sends one request at a time, and reads each page once', async () => {
   let pages = 0;
   const its = service();
   const database = await watched('postgres', async () => void pages++);
@@ -58,8 +58,7 @@ test('a check of opt-outs sends one request at a time, and reads the next page m
   let most = 0;
   its.fault = async () => {
     most = Math.max(most, ++inFlight);
-    // The first request is answered after the second page has been asked for.
-    await vi.waitUntil(() => pages >= 2, { timeout: 30_000 });
+    await new Promise((resolve) => setImmediate(resolve));
     inFlight--;
     // The operator answers.
     return undefined as unknown as Response;

@@ -7,7 +7,6 @@ import { hashTextOf } from '../../src/token/index.ts';
 import { freshLocation } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
-/** The files below a folder that contain a string. */
 const filesWith = async (folder: string, text: string): Promise<string[]> => {
   const found: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

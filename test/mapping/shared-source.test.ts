@@ -2,11 +2,11 @@
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Database, Queries } from '../../src/database/index.ts';
-import { createBatchQueue } from '../../src/mapping/batch-queue.ts';
-import { createStop } from '../../src/mapping/job-stop.ts';
-import { keyOf } from '../../src/mapping/key.ts';
-import type { Batch } from '../../src/mapping/source-batches.ts';
-import { inKeyOrder, lockBatch } from '../../src/mapping/source-rows.ts';
+import { createBatchQueue } from '../../src/mapping/jobs/batch-queue.ts';
+import { createStop } from '../../src/mapping/jobs/job-stop.ts';
+import type { Batch } from '../../src/mapping/jobs/source-batches.ts';
+import { keyOf } from '../../src/mapping/rows/key.ts';
+import { inKeyOrder, lockBatch } from '../../src/mapping/rows/source-rows.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { ANY_KIND, freshPlace, KINDS, openPlace, type Place } from '../database/locations.ts';
 import {
@@ -49,9 +49,7 @@ test('a batch that another process has locked does not hold up those after it, a
   let summary: unknown;
   await other.transaction(async (queries) => {
     expect(await lockBatch(queries, first)).toBe(true);
-    const onProgress = (progress: { readonly read: number }) => {
-      read = progress.read;
-    };
+    const onProgress = (progress: { readonly read: number }) => (read = progress.read);
     summary = mappings.map(people(12_000), { onProgress });
     await vi.waitUntil(() => read === 7_000, { timeout: 30_000 });
     expect(await mappings.find(people(1)[0]!)).toBeUndefined();
@@ -216,29 +214,6 @@ test('a check of opt-outs keeps the raw ID of a user who has opted in again sinc
   const checking = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
   expect(await checking.checkOptOuts()).toMatchObject({ read: 1, optedOut: 0 });
   expect(await checking.find(person)).toMatchObject({ state: 'mapped', answeredAt: its.at });
-});
-
-test('an address and a number with the same hash are two mappings', async () => {
-  const its = service();
-  // The operator gives both the same raw ID.
-  const mapIdentities = (diis: readonly Dii[]) => ({
-    batches: async function* () {
-      const results = await its.client.mapIdentities(diis).toArray();
-      yield results.map((result) => ({ ...result, rawId: result.dii.phoneHash ? 'of-number' : 'of-address' }));
-    },
-  });
-  const client = { ...its.client, mapIdentities } as unknown as MappingClient;
-  const mappings = await its.open(await freshPlace('pglite'), { client });
-  const { hash } = keyOf(people(1)[0]!)!;
-  const [address, number] = [{ emailHash: hash }, { phoneHash: hash }];
-  await mappings.map([address]);
-  its.at += 400 * DAY;
-  // One is due, the other is not stored.
-  expect(await mappings.map([address, number])).toMatchObject({ read: 2, kept: 0, mapped: 2 });
-  its.at += 400 * DAY;
-  expect(await mappings.mapDue()).toMatchObject({ mapped: 2 });
-  expect(await mappings.find(address)).toMatchObject({ rawId: 'of-address', answeredAt: its.at });
-  expect(await mappings.find(number)).toMatchObject({ rawId: 'of-number', answeredAt: its.at });
 });
 
 test.each(ANY_KIND)('rows that are forgotten during a due run stay deleted (%s)', async (kind) => {

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Database, Queries } from '../../src/database/index.ts';
-import { createStop } from '../../src/mapping/job-stop.ts';
+import { createStop } from '../../src/mapping/jobs/job-stop.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { TokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS, openPlace, type Place } from '../database/locations.ts';
@@ -15,13 +15,9 @@ const lockRows = async (place: Place) => {
   const other = await openPlace(place);
   onTestFinished(() => other.close());
   let lock = (_: unknown) => {};
-  const locked = new Promise((resolve) => {
-    lock = resolve;
-  });
+  const locked = new Promise((resolve) => (lock = resolve));
   let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const released = new Promise<void>((resolve) => (release = resolve));
   const locking = other.transaction(async (queries) => {
     lock(await queries.query('SELECT 1 FROM tessera_mappings FOR UPDATE'));
     await released;
@@ -55,9 +51,7 @@ const watched = async (place: Place, onQuery: (sql: string) => unknown): Promise
 /** A database, and a promise that resolves before the first query that contains `text`. */
 const watchedFor = async (place: Place, text: string) => {
   let reach = () => {};
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve;
-  });
+  const reached = new Promise<void>((resolve) => (reach = resolve));
   const database = await watched(place, (sql) => {
     if (sql.includes(text)) reach();
   });
@@ -68,14 +62,10 @@ test.each(KINDS)('a failed job reads no further item of its source and reports n
   const { mappings, service: its } = await fixture(kind);
   its.fault = () => new Response('no', { status: 500 });
   let proceed = () => {};
-  const failed = new Promise<void>((resolve) => {
-    proceed = resolve;
-  });
+  const failed = new Promise<void>((resolve) => (proceed = resolve));
   let read = 0;
   let close = () => {};
-  const closed = new Promise<void>((resolve) => {
-    close = resolve;
-  });
+  const closed = new Promise<void>((resolve) => (close = resolve));
   async function* source(): AsyncGenerator<Dii> {
     try {
       yield* people(5_000);
@@ -182,31 +172,6 @@ test('a check of opt-outs waits for rows that another process has locked, unless
   expect(await closed).toMatchObject({ code: 'closed' });
   await database.close();
   await releaseAgain();
-});
-
-test('a check of opt-outs that fails has ended its write before it rejects', async () => {
-  const its = service();
-  let isRefused = false;
-  let isWritten = false;
-  const database = await watched(await freshPlace('postgres'), async (sql) => {
-    if (!sql.includes("SET state = 'optedOut'")) return;
-    await vi.waitUntil(() => isRefused, { timeout: 30_000 });
-    for (let turns = 0; turns < 100; turns++) await turn();
-    isWritten = true;
-  });
-  const mappings = await its.open(database);
-  const diis = people(10_000);
-  await mappings.map(diis);
-  // In both pages, whichever order the hashes have.
-  for (const dii of diis.slice(0, 40)) await its.client.optOut(dii);
-  let requests = 0;
-  its.fault = () => {
-    if (++requests === 1) return undefined;
-    isRefused = true;
-    return new Response('no', { status: 500 });
-  };
-  await expect(mappings.checkOptOuts()).rejects.toMatchObject({ status: 500 });
-  expect(isWritten).toBe(true);
 });
 
 test('a job that fails has ended its other transactions before it rejects', async () => {

@@ -21,8 +21,8 @@ const LOOP_WINDOW_MS = 5 * MINUTE;
 /** The pause after a failure, by the defaults of the session, ms. */
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 300_000;
-/** Other tabs wait for an attempt beyond its `timeoutMs`: 2 s from the lease, which is taken before the request, ms. */
-const LEASE_MARGIN_MS = 1_900;
+/** Other tabs wait 12 s for an attempt from the lease, which is taken before the request, ms. */
+const LEASE_MS = 11_900;
 
 export type AttemptKind = 'refresh' | 'provide';
 
@@ -76,7 +76,7 @@ export const createAttempts = (
 
   /** Whether the lease in the record keeps a tab from an attempt while another one is in flight. */
   const isKeptBy = (other: Attempt, tab: Tab): boolean =>
-    time.nowMs < other.at + other.tab.timeoutMs + LEASE_MARGIN_MS &&
+    time.nowMs < other.at + LEASE_MS &&
     // Both can run, and share a store that answers.
     !other.tab.isHalted &&
     !other.tab.page.areTimersStopped &&

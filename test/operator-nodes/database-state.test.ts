@@ -72,23 +72,6 @@ describe('the database', () => {
       expect(text).not.toContain(secret);
   });
 
-  test('a stored participant may call after a start whose options omit it, until it is stored again without roles', async () => {
-    const place = await freshLocation('postgres');
-    const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
-    const first = await startNode(place, { participants: [{}, leaked] });
-    const [, as] = first.operator.participants;
-    await first.operator.close();
-
-    const second = await startNode(place);
-    expect((await second.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(200);
-    await second.operator.close();
-
-    const third = await startNode(place, { participants: [{}, { ...leaked, roles: [] }] });
-    await third.operator.close();
-    const fourth = await startNode(place);
-    expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
-  });
-
   test('in production a root secret in the database must be requested, otherwise each start warns', async () => {
     const place = await freshLocation('postgres');
     const lines: string[] = [];

@@ -23,7 +23,6 @@ const ask = async <Row extends object>(server: PostgresServer, sql: string): Pro
   }
 };
 
-/** The number of opt-outs that a server has. */
 const optOutsOn = async (server: PostgresServer): Promise<number> =>
   (await ask<{ count: number }>(server, 'SELECT count(*)::integer AS count FROM tessera_opt_outs'))[0]!.count;
 
@@ -82,9 +81,7 @@ test('with a synchronous standby, no acknowledged opt-out is lost while the stan
   const answers = new Set<number>();
   let acknowledged = 0;
   let onFifth = (): void => {};
-  const fifth = new Promise<void>((resolve) => {
-    onFifth = resolve;
-  });
+  const fifth = new Promise<void>((resolve) => (onFifth = resolve));
   const leave = async (node: Node, emails: readonly string[]) => {
     for (const email of emails) {
       const leaveOnce = async (): Promise<number> => {

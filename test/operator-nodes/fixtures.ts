@@ -6,7 +6,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
-import { qualified, setSchema } from '../../src/database/schema-names.ts';
+import { qualified, setSchema } from '../../src/database/postgres/schema-names.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options/resolve.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';
@@ -49,7 +49,5 @@ export const runOperatorsOn = (kind: Kind): void => {
       return { operator, fetch: (path, init) => operator.fetch(new Request(BASE + path, init)) };
     };
   });
-  afterAll(async () => {
-    await database.close();
-  });
+  afterAll(async () => database.close());
 };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_AGE_MS } from '../../src/operator/state/opt-out-memory.ts';
 import { freshLocation } from '../database/locations.ts';
-import { PASSWORD } from '../database/postgres-server.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
 
 const LOGOUT = '/v2/token/logout';
@@ -50,25 +49,6 @@ describe('two nodes on one PostgreSQL', () => {
     await new Promise((resolve) => setTimeout(resolve, MAX_AGE_MS));
     for (const [asked, leaver] of leavers) expect((await asked.refresh(leaver)).json).toEqual({ status: 'optout' });
   });
-
-  test('derive the same credentials if none are given, which one of them prints, and accept those that one was given', async () => {
-    const place = await freshLocation('postgres');
-    const [one, other] = await Promise.all([
-      startNode(['--database', place], {}),
-      startNode(['--database', place], {}),
-    ]);
-    const credentialsOf = ({ out }: { out: readonly string[] }) =>
-      out.filter((line) => /API_KEY|CLIENT_SECRET/.test(line));
-    const [unprinted, printed] = [credentialsOf(one), credentialsOf(other)].sort((a, b) => a.length - b.length);
-    expect([unprinted, printed]).toEqual([
-      [],
-      [expect.stringMatching(/^export TESSERA_API_KEY=UID2-C-I-101-/), expect.any(String)],
-    ]);
-    const again = await startNode(['--database', place, '--print-credentials'], {});
-    expect(credentialsOf(again)).toEqual(printed);
-    await startNode(['--database', place]);
-    expect(await statusOf(one, 'user@example.com')).toBe('success');
-  });
 });
 
 test('after a restart on a folder every earlier refresh token opens and every opt-out is honoured', async () => {
@@ -95,9 +75,7 @@ test('a node killed on PostgreSQL loses no opt-out that it has acknowledged', as
   const one = await startNode(args);
   const acknowledged: string[] = [];
   let reachTarget = (): void => {};
-  const targetReached = new Promise<void>((resolve) => {
-    reachTarget = resolve;
-  });
+  const targetReached = new Promise<void>((resolve) => (reachTarget = resolve));
   // Four callers generate tokens and record opt-outs until the node stops answering.
   const caller = async (name: number): Promise<void> => {
     for (let at = 0; ; at++) {
@@ -143,25 +121,6 @@ describe('a start fails', () => {
       for (const secret of [ROOT, OTHER_ROOT, GIVEN.TESSERA_CLIENT_SECRET]) expect(err).not.toContain(secret);
     }
     await (await startNode(args, root)).stop();
-  });
-
-  test('on a folder that another process uses', async () => {
-    const folder = await freshLocation('pglite');
-    const one = await startNode(['--database', folder]);
-    const { code, out, err } = await failNode(['--database', folder]);
-    expect([code, out]).toEqual([1, []]);
-    expect(err).toContain(`the folder ${folder} is in use by process`);
-    expect(err).toContain('use PostgreSQL');
-    await optOut(one, 'user@example.com');
-  });
-
-  test('if PostgreSQL cannot be reached, without showing the password', async () => {
-    const place = (await freshLocation('postgres')).replace(/:\d+\//, ':1/');
-    const { code, out, err } = await failNode(['--database', place]);
-    expect([code, out]).toEqual([1, []]);
-    expect(err).toContain('cannot connect to PostgreSQL: connect ECONNREFUSED 127.0.0.1:1');
-    expect(err).toContain('can read the password in --database');
-    expect(err).not.toContain(PASSWORD);
   });
 
   test.each(['--port', '--metrics-port'])(

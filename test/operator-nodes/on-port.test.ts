@@ -12,9 +12,7 @@ operatorRunner.run = (options) => {
   servers.push(server);
   return { operator, fetch: async (path, init) => fetch(`${(await server).url}${path}`, init) };
 };
-afterAll(async () => {
-  await Promise.all(servers.map(async (server) => (await server).close()));
-});
+afterAll(async () => Promise.all(servers.map(async (server) => (await server).close())));
 
 describe('http', async () => void (await import('../operator/http.test.ts')));
 describe('rate limit', async () => void (await import('../operator/rate-limit.test.ts')));

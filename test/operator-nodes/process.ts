@@ -25,20 +25,16 @@ afterEach(async () => {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
 });
 
-/** Exit code and output of a process. */
 export interface ExitResult {
   readonly code: number | null;
   readonly out: string[];
   readonly err: string;
 }
 
-/** A listening node. */
 export interface Node extends Calls {
   readonly url: string;
   readonly out: readonly string[];
-  /** Stop it with SIGTERM and wait for its exit. */
   stop(): Promise<ExitResult>;
-  /** Kill it with SIGKILL and wait for its exit. */
   kill(): Promise<ExitResult>;
 }
 
@@ -70,7 +66,6 @@ const run = (args: readonly string[], env: Record<string, string>) => {
   return { child, out, listening, ended };
 };
 
-/** Start a node and wait until it listens. */
 export const startNode = async (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Node> => {
   const { child, out, listening, ended } = run(args, env);
   const url = await Promise.race([

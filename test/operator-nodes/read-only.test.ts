@@ -7,9 +7,7 @@ import { freshLocation } from '../database/locations.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
-});
+afterEach(async () => Promise.all(open.splice(0).map((each) => each.close())));
 
 const user = { email: 'user@example.com' };
 const PARTICIPANTS = [{ siteId: 101 }, { siteId: 102, roles: ALL_ROLES }];

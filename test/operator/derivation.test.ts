@@ -63,7 +63,7 @@ describe('derived secrets', () => {
       );
   });
 
-  test('match a fixed vector, to which docs/operator.md links', () => {
+  test('match a fixed vector, to which docs/operating/operator.md links', () => {
     const root = Uint8Array.from({ length: 32 }, (_, at) => at);
     const { derive, fingerprint } = createSecrets(root, 'production', 'UID2');
     expect(toB64(derive('first-level-salt'))).toBe('jXE6Bb4Qop0H6QBTruNOauBYw8D3x1Gtnq3g5khXfwY=');
@@ -99,6 +99,19 @@ describe('key numbers', () => {
     expect([keys.master.generation, keys.refresh.generation, keys.site(101).generation]).toEqual([3, 3, 3]);
     for (const id of [0, 4, 127, 128, 132, -1, -126]) expect(keys.byId(id)).toBeUndefined();
   });
+});
+
+test('a cache of keys that is full loses its oldest one alone', () => {
+  const secrets = createSecrets(ROOT, 'integration', 'UID2');
+  let derived = 0;
+  const derive = (label: string) => {
+    derived++;
+    return secrets.derive(label);
+  };
+  const keyOf = keyDerivation({ ...secrets, derive });
+  for (let siteId = 1; siteId <= 10_001; siteId++) keyOf(siteId, 1);
+  for (let siteId = 2; siteId <= 10_001; siteId++) keyOf(siteId, 1);
+  expect(derived).toBe(10_001);
 });
 
 describe('the fast encoders agree with token/bytes.ts and Node', () => {

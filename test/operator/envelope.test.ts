@@ -204,6 +204,4 @@ test.each<[text: string, length: number | undefined]>([
   ['QUJ\u0100', undefined],
   ['Q Q=', undefined],
   ['QU\nI', undefined],
-])('base64 %j decodes to %s bytes', (text, length) => {
-  expect(decodeB64(utf8(text))?.length).toBe(length);
-});
+])('base64 %j decodes to %s bytes', (text, length) => expect(decodeB64(utf8(text))?.length).toBe(length));

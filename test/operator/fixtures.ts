@@ -10,17 +10,14 @@ import { aesKey } from '../../src/token/cipher.ts';
 import { openRefresh, openResponse, sealRequest } from '../../src/token/index.ts';
 
 export const BASE = 'http://operator.test';
-/** 1 June 2026, noon UTC. */
 export const NOON = Date.UTC(2026, 5, 1, 12);
 export const SECOND = 1000;
 export const DAY = 86_400_000;
-/** A root secret for tests only. */
 export const ROOT = Uint8Array.from({ length: 32 }, (_, index) => 13 + index);
 /** Every role: without `roles` a participant has two. */
 export const ALL_ROLES = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
 
 export interface Answer {
-  /** HTTP status. */
   readonly http: number;
   readonly headers: Headers;
   /** JSON of the body, opened if it was sealed. */
@@ -29,7 +26,6 @@ export interface Answer {
   /** Time in the answer's envelope, epoch ms. Plain answers and refresh answers have none. */
   readonly at?: number;
   readonly nonce?: Uint8Array;
-  /** The body as received. */
   readonly text: string;
 }
 
@@ -43,11 +39,9 @@ export interface CallOptions {
   readonly headers?: Record<string, string>;
 }
 
-/** The calls of a participant. */
 export interface Calls {
   /** Seal `payload`, post it and open the answer. Undefined sends an envelope without payload. */
   call(path: string, payload: unknown, options?: CallOptions): Promise<Answer>;
-  /** Post a body as it is. */
   post(path: string, body: BodyInit | null, headers?: Record<string, string>): Promise<Response>;
   /** Post the refresh token of a set and open the answer. */
   // biome-ignore lint/suspicious/noExplicitAny: a token set as on the wire
@@ -113,7 +107,6 @@ export const createCalls = (
   };
 };
 
-/** An operator, and how requests reach it. */
 export interface RunningOperator {
   readonly operator: Operator;
   fetch(path: string, init: RequestInit): Promise<Response>;

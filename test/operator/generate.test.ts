@@ -4,7 +4,6 @@ import { encodeTcString, type TcChoices } from '../support/cmp.ts';
 import { createTestService, NOON } from './fixtures.ts';
 
 const PURPOSES = [1, 2, 3, 4, 7, 10];
-const OTHERS = PURPOSES.slice(1);
 
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
@@ -21,13 +20,7 @@ describe('generate requires exactly one DII', () => {
     ['two forms', { email: 'user@example.com', phone: '+12345678901' }, EXACTLY_ONE],
     ['an email and its own hash', { email: 'user@example.com', email_hash: hash }, EXACTLY_ONE],
     ['an empty email', { email: '' }, 'Invalid Identifier'],
-    ['an email without a domain', { email: 'user@' }, 'Invalid Identifier'],
-    ['an email with two at signs', { email: 'a@b@c' }, 'Invalid Identifier'],
-    ['a phone number of nine digits', { phone: '+123456789' }, 'Invalid Identifier'],
-    ['a phone number with spaces', { phone: '+ 1234 56789' }, 'Invalid Identifier'],
-    ['a hash without padding', { email_hash: hash.slice(0, 43) }, 'Invalid Identifier'],
     ['a hash of 33 bytes', { email_hash: 'A'.repeat(44) }, 'Invalid Identifier'],
-    ['a hash of 63 hexadecimal digits', { phone_hash: hex.slice(1) }, 'Invalid Identifier'],
     ['a number as email', { email: 5 }, 'Invalid Identifier'],
     ['an array as email', { email: ['user@example.com'] }, 'Invalid Identifier'],
     ['an object as phone', { phone: { number: '+12345678901' } }, 'Invalid Identifier'],
@@ -60,41 +53,6 @@ describe('the TCF consent string', () => {
   const consent = (choices: TcChoices = {}) => encodeTcString({ purposes: PURPOSES, vendors: [21], ...choices });
   const generate = async (tcf_consent_string: unknown, scope: 'UID2' | 'EUID' = 'EUID') =>
     createTestService({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string });
-
-  test.each<[what: string, choices: TcChoices]>([
-    ['consent to all purposes', {}],
-    [
-      'consent to purpose 1, legitimate interest in the others',
-      { purposes: [1], purposeInterests: OTHERS, vendorInterests: [21] },
-    ],
-    [
-      'consent to some, legitimate interest in the rest',
-      { purposes: [1, 3, 4], purposeInterests: [2, 7, 10], vendorInterests: [21] },
-    ],
-    ['other vendors and purposes as well', { purposes: [...PURPOSES, 5, 6], vendors: [7, 21] }],
-  ])('%s is answered with a token set', async (_, choices) => {
-    const { http, json } = await generate(consent(choices));
-    expect([http, json.status]).toEqual([200, 'success']);
-  });
-
-  test.each<[what: string, choices: TcChoices]>([
-    ...PURPOSES.map((one): [string, TcChoices] => [
-      `no consent to purpose ${one}`,
-      { purposes: PURPOSES.filter((other) => other !== one) },
-    ]),
-    ['no consent to vendor 21', { vendors: [7] }],
-    ['no choice at all', { purposes: [], vendors: [] }],
-    ['legitimate interest in purpose 1', { purposes: OTHERS, purposeInterests: [1], vendorInterests: [21] }],
-    ['legitimate interest of another vendor', { purposes: [1], purposeInterests: OTHERS, vendorInterests: [7] }],
-    ['a restriction that forbids purpose 7', { restrictions: [[7, 0, 21]] }],
-    [
-      'a restriction of purpose 7 to consent, with legitimate interest alone',
-      { purposes: [1, 2, 3, 4, 10], purposeInterests: [7], vendorInterests: [21], restrictions: [[7, 1, 21]] },
-    ],
-  ])('%s is answered with insufficient_user_consent and no token', async (_, choices) => {
-    const { http, json } = await generate(consent(choices));
-    expect([http, json]).toEqual([200, { status: 'insufficient_user_consent' }]);
-  });
 
   // Public samples of the ecosystem.
   test.each([
@@ -180,13 +138,6 @@ describe('a token set', () => {
     });
     expect(set.advertising_token.slice(0, 2)).toBe(start);
   });
-});
-
-test('the answer repeats the nonce of the request and contains the time of the operator', async () => {
-  const service = createTestService();
-  const { at, nonce } = await service.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
-  expect(at).toBe(NOON);
-  expect(nonce).toHaveLength(8);
 });
 
 test('the clock is read once for each request', async () => {

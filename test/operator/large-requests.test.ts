@@ -120,9 +120,7 @@ test('small requests that keep coming do not hold up a batch of the same partici
     }
   };
   let isMapped = false;
-  const batch = work(LARGE_BYTES, 20).then(() => {
-    isMapped = true;
-  });
+  const batch = work(LARGE_BYTES, 20).then(() => (isMapped = true));
   let small = 0;
   const keepAsking = async () => {
     while (!isMapped) {

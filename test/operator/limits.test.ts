@@ -357,31 +357,29 @@ describe('anonymousRateLimit', () => {
   });
 });
 
-describe('the health check', () => {
-  test('asks the state at most once a second, also while it waits for an answer', async () => {
-    const clock = { at: 0 };
-    let asked = 0;
-    let answer = (_: boolean): void => {};
-    const check = () => {
-      asked++;
-      return new Promise<void>((resolve, reject) => {
-        answer = (isHealthy) => (isHealthy ? resolve() : reject(new Error('no')));
-      });
-    };
-    const isHealthy = createHealthCheck({ check }, undefined, () => clock.at);
-    const first = Array.from({ length: 50 }, () => isHealthy());
-    clock.at = 4000;
-    first.push(isHealthy());
-    answer(false);
-    expect(new Set(await Promise.all(first))).toEqual(new Set([false]));
-    clock.at = 4999;
-    expect(await isHealthy()).toBe(false);
-    expect(asked).toBe(1);
-    clock.at = 5000;
-    const next = isHealthy();
-    answer(true);
-    expect([await next, asked]).toEqual([true, 2]);
-  });
+test('the health check asks the state at most once a second, also while it waits for an answer', async () => {
+  const clock = { at: 0 };
+  let asked = 0;
+  let answer = (_: boolean): void => {};
+  const check = () => {
+    asked++;
+    return new Promise<void>((resolve, reject) => {
+      answer = (isHealthy) => (isHealthy ? resolve() : reject(new Error('no')));
+    });
+  };
+  const isHealthy = createHealthCheck({ check }, undefined, () => clock.at);
+  const first = Array.from({ length: 50 }, () => isHealthy());
+  clock.at = 4000;
+  first.push(isHealthy());
+  answer(false);
+  expect(new Set(await Promise.all(first))).toEqual(new Set([false]));
+  clock.at = 4999;
+  expect(await isHealthy()).toBe(false);
+  expect(asked).toBe(1);
+  clock.at = 5000;
+  const next = isHealthy();
+  answer(true);
+  expect([await next, asked]).toEqual([true, 2]);
 });
 
 describe('metrics', () => {

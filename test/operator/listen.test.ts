@@ -21,7 +21,6 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-/** An operator that records the address of each caller. */
 const recordAddresses = () => {
   const seen: (string | undefined)[] = [];
   const operator = {
@@ -99,9 +98,7 @@ describe('listen', () => {
         received += bytes;
       });
       socket.on('error', () => {});
-      socket.on('close', () => {
-        isClosed = true;
-      });
+      socket.on('close', () => (isClosed = true));
       const answers = () => received.match(/HTTP\/1\.1 \d+/g) ?? [];
       const body = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
       socket.write(`POST /v2/token/refresh HTTP/1.1\r\nHost: operator.test\r\n${header}\r\n\r\n`);
@@ -222,6 +219,40 @@ describe('listen', () => {
     socket.write(request.repeat(1000));
     await closed;
     expect([parsed - before, waiting.length]).toEqual([1, 32]);
+  });
+
+  test.each([
+    ['with a body', 'POST /x HTTP/1.1\r\nHost: operator.test\r\nContent-Length: 1\r\n\r\nA'],
+    [
+      'with a streamed body',
+      'POST /x HTTP/1.1\r\nHost: operator.test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nA\r\n0\r\n\r\n',
+    ],
+    ['with an unknown Expect', 'GET /x HTTP/1.1\r\nHost: operator.test\r\nExpect: more\r\n\r\n'],
+    ['without Host', 'GET /x HTTP/1.1\r\n\r\n'],
+  ])('parses at most 33 requests of one packet %s, though they are answered at once', async (_, request) => {
+    const { port } = await start({ fetch: async () => new Response() }, { port: 0 });
+    let parsed = 0;
+    const count = () => void parsed++;
+    subscribe('http.server.request.start', count);
+    onTestFinished(() => void unsubscribe('http.server.request.start', count));
+    const { socket, received } = await openConnection(port);
+    socket.write(request.repeat(500));
+    await received;
+    expect(parsed).toBe(33);
+  });
+
+  test('answers 400 to HTTP/1.1 without Host, and then closes the connection', async () => {
+    const { port } = await start(recordAddresses().operator, { port: 0 });
+    const { socket, received } = await openConnection(port);
+    socket.write('GET /x HTTP/1.1\r\n\r\n');
+    expect(await received).toMatch(/^HTTP\/1.1 400 .*connection: close/is);
+  });
+
+  test('ignores an unknown Expect', async () => {
+    const { port } = await start(recordAddresses().operator, { port: 0 });
+    const { socket, received } = await openConnection(port);
+    socket.write('GET /x HTTP/1.1\r\nHost: operator.test\r\nConnection: close\r\nExpect: more\r\n\r\n');
+    expect(await received).toMatch(/^HTTP\/1.1 200 /);
   });
 
   /** Send the start of a request; resolves with the answer and the seconds until the connection has ended. */
@@ -347,7 +378,6 @@ describe('closing', () => {
 
   const REQUEST = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n';
 
-  /** Wait until connections to a port are refused. */
   const portClosed = ({ port }: Listening) => {
     const isRefused = () =>
       new Promise<boolean>((resolve) => {
@@ -364,12 +394,8 @@ describe('closing', () => {
   const createSlowOperator = () => {
     let answer = (): void => {};
     let arrived = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    const came = new Promise<void>((resolve) => {
-      arrived = resolve;
-    });
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    const came = new Promise<void>((resolve) => (arrived = resolve));
     const fetch = async () => {
       arrived();
       await held;
@@ -486,9 +512,7 @@ describe('closing', () => {
   test('answers all requests that a client has sent at once on one connection', async () => {
     const waiting: (() => void)[] = [];
     let arrive = (): void => {};
-    const arrived = new Promise<void>((resolve) => {
-      arrive = resolve;
-    });
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
     const fetch = () =>
       new Promise<Response>((resolve) => {
         const answer = `answer ${waiting.length}`;

@@ -15,7 +15,6 @@ const ROUNDS = 120;
 let child: ChildProcess | undefined;
 afterAll(() => void child?.kill('SIGKILL'));
 
-/** Start the command in a process of its own; returns its address. */
 const startOperator = async (): Promise<string> => {
   child = spawn(process.execPath, [COMMAND, 'operator', '--port', '0', '--roles', ALL_ROLES.join()], {
     cwd: new URL('../..', import.meta.url),
@@ -37,7 +36,6 @@ const memory = async (): Promise<number | undefined> => {
   return text === undefined ? undefined : Number(text.split(' ')[1]) * 4096;
 };
 
-/** Replace a character in the middle of a token. */
 const damage = (token: string): string => {
   const at = token.length >> 1;
   return `${token.slice(0, at)}${token[at] === 'x' ? 'y' : 'x'}${token.slice(at + 1)}`;

@@ -86,12 +86,6 @@ describe('version 3', () => {
   ])('%s is answered', async (_, payload, body) => {
     expect((await createTestService().call(V3, payload)).json).toEqual({ status: 'success', body });
   });
-
-  test('a request in bytes is answered with bytes', async () => {
-    const { json, headers } = await createTestService().call(V3, { email: ['nobody'] }, { binary: true });
-    expect(headers.get('content-type')).toBe('application/octet-stream');
-    expect(json.body.email).toEqual([INVALID]);
-  });
 });
 
 describe('version 2', () => {

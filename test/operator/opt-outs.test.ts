@@ -32,13 +32,6 @@ describe('an opt-out', () => {
     }
   });
 
-  test('concerns one user only', async () => {
-    const service = createTestService();
-    await service.call(LOGOUT, { phone: '+12345678902' });
-    expect((await service.call('/v2/token/generate', { phone: '+12345678902' })).json.status).toBe('optout');
-    expect((await service.call('/v2/token/generate', { phone: '+12345678903' })).json.status).toBe('success');
-  });
-
   test.each<[what: string, payload: unknown, reason: string]>([
     ['an empty payload', undefined, 'exactly one of'],
     ['two DII', { email: 'a@b.c', phone: '+12345678901' }, 'exactly one of'],
@@ -156,9 +149,7 @@ test('opt-outs that wait for another are written together, each user once, and o
   const { optOuts, ...state } = memoryState();
   const written: number[] = [];
   let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const released = new Promise<void>((resolve) => (release = resolve));
   const put: typeof optOuts.put = async (given) => {
     written.push(given.length);
     await released;
@@ -197,9 +188,7 @@ test('after weeks without a call the status does not wait for the extension of a
   const { optOuts } = state;
   // The store extends only when the test lets it.
   let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const released = new Promise<void>((resolve) => (release = resolve));
   let isExtending = false;
   const put: typeof optOuts.put = async (records) => {
     if (isExtending) await released;

@@ -4,102 +4,88 @@ import { ROOT } from './fixtures.ts';
 
 const secret = 'ZZZZ-not-a-secret-ZZZZ';
 
-describe('createOperator refuses wrong options and names the option, what was expected and what came', () => {
-  test.each<[options: unknown, error: typeof TypeError | typeof RangeError, message: string]>([
-    [null, TypeError, 'options: expected object, got null'],
-    ['x', TypeError, 'options: expected object, got string'],
-    [
-      { rateLimits: 5 },
-      TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, participants, keepStoredParticipant, sharing, database, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, keyGeneration, keyRotation, rateLimit, anonymousRateLimit, maxBatchSize, publicMetrics, now, state, logger, got an unknown name',
-    ],
-    [
-      { participants: [{ siteID: 7 }] },
-      TypeError,
-      'participants[0].siteID: expected one of apiKey, clientSecret, siteId, roles, got an unknown name',
-    ],
-    [{ toString: 5 }, TypeError, 'toString: expected one of'],
-    [{ now: 5 }, TypeError, 'now: expected function, got number'],
-    [
-      { logger: console.log },
-      TypeError,
-      'logger: expected an object with the methods info, warn and error, got function',
-    ],
-    [{ environment: 'test' }, RangeError, 'environment: expected integration or production, got "test"'],
-    [{ scope: 'uid2' }, RangeError, 'scope: expected UID2 or EUID, got another string'],
-    [{ identityExpires: '5' }, TypeError, 'identityExpires: expected number, got string'],
-    [{ identityExpires: 0 }, RangeError, 'identityExpires: expected finite number above 0, got 0'],
-    [{ identityExpires: 5 }, RangeError, 'refreshFrom: expected at most identityExpires (5), got 900'],
-    [{ refreshExpires: 60 }, RangeError, 'refreshExpires: expected at least identityExpires (3600), got 60'],
-    [{ publicMetrics: 1 }, TypeError, 'publicMetrics: expected boolean, got number'],
-    [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got number'],
-    [
-      { rootSecret: new Uint8Array(31) },
-      RangeError,
-      'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got 31 bytes',
-    ],
-    [
-      { rootSecret: secret },
-      RangeError,
-      'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
-    ],
-    [
-      { rootSecret: new Uint8Array(32), environment: 'production' },
-      RangeError,
-      'rootSecret: expected 32 random bytes, got 32 equal bytes',
-    ],
-    [
-      { rootSecret: 'ff'.repeat(32), environment: 'production' },
-      RangeError,
-      'rootSecret: expected 32 random bytes, got 32 equal bytes',
-    ],
-    [{ storeRootSecret: 'yes' }, TypeError, 'storeRootSecret: expected boolean, got string'],
-    [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the database option with it, got none'],
-    [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
-    [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
-    [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 0 characters'],
-    [
-      { clientSecret: secret },
-      RangeError,
-      'clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
-    ],
-    [{ clientSecret: new Uint8Array(32) }, TypeError, 'clientSecret: expected string, got object'],
-    [{ refreshExpires: 1e12 }, RangeError, 'refreshExpires: expected at most 31557600000, got 1000000000000'],
-    [{ roles: 'MAPPER' }, TypeError, 'roles: expected array, got string'],
-    [
-      { roles: ['ADMIN'] },
-      RangeError,
-      'roles: expected GENERATOR or MAPPER or ID_READER or SHARER or OPTOUT, got "ADMIN"',
-    ],
-    [{ participants: {} }, TypeError, 'participants: expected array, got object'],
-    [{ participants: [{}, 5] }, TypeError, 'participants[1]: expected object, got number'],
-    [
-      { participants: [{ siteId: 1, clientSecret: secret }] },
-      RangeError,
-      'participants[0].clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
-    ],
-    [
-      { participants: [{ roles: ['MAPPER'] }, { siteId: 7 }, { siteId: 101, roles: ['GENERATOR'] }] },
-      RangeError,
-      'participants[2].apiKey: expected one, because the key derived for site 101 is that of participants[0], got none',
-    ],
-    [
-      { participants: [{ apiKey: secret }, { apiKey: secret, siteId: 7 }] },
-      RangeError,
-      'participants[1].apiKey: expected one that no other participant has, got that of participants[0]',
-    ],
-    [
-      { participants: [{ apiKey: secret }], apiKey: secret },
-      RangeError,
-      'apiKey: expected one that no other participant has, got that of participants[0]',
-    ],
-  ])('%j', (options, error, message) => {
+test.each<[options: unknown, error: typeof TypeError | typeof RangeError, message: string]>([
+  [null, TypeError, 'options: expected object, got null'],
+  ['x', TypeError, 'options: expected object, got string'],
+  [
+    { rateLimits: 5 },
+    TypeError,
+    'rateLimits: expected one of apiKey, clientSecret, siteId, roles, participants, keepStoredParticipant, sharing, database, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, keyGeneration, keyRotation, rateLimit, anonymousRateLimit, maxBatchSize, publicMetrics, now, state, logger, got an unknown name',
+  ],
+  [
+    { participants: [{ siteID: 7 }] },
+    TypeError,
+    'participants[0].siteID: expected one of apiKey, clientSecret, siteId, roles, got an unknown name',
+  ],
+  [{ now: 5 }, TypeError, 'now: expected function, got number'],
+  [
+    { logger: console.log },
+    TypeError,
+    'logger: expected an object with the methods info, warn and error, got function',
+  ],
+  [{ environment: 'test' }, RangeError, 'environment: expected integration or production, got "test"'],
+  [{ identityExpires: '5' }, TypeError, 'identityExpires: expected number, got string'],
+  [{ identityExpires: 5 }, RangeError, 'refreshFrom: expected at most identityExpires (5), got 900'],
+  [{ refreshExpires: 60 }, RangeError, 'refreshExpires: expected at least identityExpires (3600), got 60'],
+  [{ publicMetrics: 1 }, TypeError, 'publicMetrics: expected boolean, got number'],
+  [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got number'],
+  [
+    { rootSecret: new Uint8Array(31) },
+    RangeError,
+    'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got 31 bytes',
+  ],
+  [
+    { rootSecret: secret },
+    RangeError,
+    'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
+  ],
+  [
+    { rootSecret: new Uint8Array(32), environment: 'production' },
+    RangeError,
+    'rootSecret: expected 32 random bytes, got 32 equal bytes',
+  ],
+  [{ storeRootSecret: 'yes' }, TypeError, 'storeRootSecret: expected boolean, got string'],
+  [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the database option with it, got none'],
+  [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
+  [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
+  [
+    { clientSecret: secret },
+    RangeError,
+    'clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
+  ],
+  [{ refreshExpires: 1e12 }, RangeError, 'refreshExpires: expected at most 31557600000, got 1000000000000'],
+  [{ roles: 'MAPPER' }, TypeError, 'roles: expected array, got string'],
+  [
+    { roles: ['ADMIN'] },
+    RangeError,
+    'roles: expected GENERATOR or MAPPER or ID_READER or SHARER or OPTOUT, got "ADMIN"',
+  ],
+  [{ participants: {} }, TypeError, 'participants: expected array, got object'],
+  [{ participants: [{}, 5] }, TypeError, 'participants[1]: expected object, got number'],
+  [
+    { participants: [{ roles: ['MAPPER'] }, { siteId: 7 }, { siteId: 101, roles: ['GENERATOR'] }] },
+    RangeError,
+    'participants[2].apiKey: expected one, because the key derived for site 101 is that of participants[0], got none',
+  ],
+  [
+    { participants: [{ apiKey: secret }, { apiKey: secret, siteId: 7 }] },
+    RangeError,
+    'participants[1].apiKey: expected one that no other participant has, got that of participants[0]',
+  ],
+  [
+    { participants: [{ apiKey: secret }], apiKey: secret },
+    RangeError,
+    'apiKey: expected one that no other participant has, got that of participants[0]',
+  ],
+])(
+  'createOperator refuses wrong options and names the option, what was expected and what came: %j',
+  (options, error, message) => {
     const create = () => createOperator(options as OperatorOptions);
     expect(create).toThrow(error);
     expect(create).toThrow(message);
     expect(create).not.toThrow(secret);
-  });
-});
+  },
+);
 
 test.each([
   ['siteId', 1, 16_777_213],
@@ -130,10 +116,7 @@ describe('participants', () => {
     const { participants, generated } = create({});
     expect(participants).toHaveLength(1);
     expect(generated).toEqual(participants);
-    expect(participants[0]).toMatchObject({
-      siteId: 101,
-      roles: ['GENERATOR', 'MAPPER'],
-    });
+    expect(participants[0]).toMatchObject({ siteId: 101, roles: ['GENERATOR', 'MAPPER'] });
     expect(Buffer.from(participants[0]!.clientSecret, 'base64')).toHaveLength(32);
   });
 

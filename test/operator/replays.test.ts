@@ -25,12 +25,13 @@ const sender = (service: TestService, sealed: Uint8Array<ArrayBuffer>) => async 
 };
 const statusOf = async (service: TestService): Promise<string> => (await service.call(GENERATE, user)).json.status;
 
-describe('logout refuses an envelope that was received before', () => {
-  test.each<[first: string, payload: object]>([
-    [GENERATE, user],
-    ['/v2/token/validate', { ...user, token: 'a-token' }],
-    [LOGOUT, { email: 'other@example.com' }],
-  ])('at %s, in either form, to the end of its time window', async (first, payload) => {
+test.each<[first: string, payload: object]>([
+  [GENERATE, user],
+  ['/v2/token/validate', { ...user, token: 'a-token' }],
+  [LOGOUT, { email: 'other@example.com' }],
+])(
+  'logout refuses an envelope that was received before: at %s, in either form, to the end of its time window',
+  async (first, payload) => {
     const service = createTestService();
     // As far in the future as a clock may be.
     const send = sender(service, await envelope(payload, service.participant.clientSecret, NOON + 119 * SECOND));
@@ -43,8 +44,8 @@ describe('logout refuses an envelope that was received before', () => {
     service.now = NOON + 239 * SECOND;
     expect((await send(LOGOUT, false)).json.message).toContain('Invalid timestamp');
     expect(await statusOf(service)).toBe('success');
-  });
-});
+  },
+);
 
 describe('logout refuses an envelope that was refused before', () => {
   const OPT_OUT_ONLY = { apiKey: 'opt-outs', roles: ['OPTOUT'] } as const;

@@ -1,9 +1,16 @@
 /** Which participant receives the keys of which sites, at each key endpoint. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import type { EndpointCall } from '../../src/operator/endpoints/endpoint.ts';
+import { keyLatest } from '../../src/operator/endpoints/keys.ts';
+import { CACHE_MS } from '../../src/operator/identity/participants.ts';
 import { createOperator } from '../../src/operator/index.ts';
+import type { Service } from '../../src/operator/service.ts';
+import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
-import { createTestService, NOON } from './fixtures.ts';
+import { createTestService, NOON, ROOT, SECOND } from './fixtures.ts';
 
 const participants = [
   { siteId: 101, roles: ['GENERATOR', 'ID_READER'] },
@@ -31,11 +38,9 @@ const sitesOpenedBy = async (reader: number, sharing?: Sharing) => {
   return json.body.site_data.map(({ id }: { id: number }) => id);
 };
 
-describe('without permissions', () => {
-  test('an ID_READER opens the tokens of all sites, a SHARER those of its own', async () => {
-    expect(await sitesOpenedBy(102)).toEqual([101, 102, 103, 104]);
-    expect(await sitesOpenedBy(103)).toEqual([103]);
-  });
+test('without permissions: an ID_READER opens the tokens of all sites, a SHARER those of its own', async () => {
+  expect(await sitesOpenedBy(102)).toEqual([101, 102, 103, 104]);
+  expect(await sitesOpenedBy(103)).toEqual([103]);
 });
 
 describe('permissions between sites', () => {
@@ -99,4 +104,74 @@ describe('/v2/key/latest', () => {
     const { http, json } = await createTestService({ siteId, roles: ['ID_READER'] }).call('/v2/key/latest', undefined);
     expect([http, json]).toEqual([401, { status: 'invalid_client', message: `Unexpected client site id ${siteId}` }]);
   });
+});
+
+describe('the sites of an answer', () => {
+  test('are read once while they are fresh, and then include a new one', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const sites = [101];
+    let reads = 0;
+    const state = memoryState();
+    const siteIds = async () => {
+      reads++;
+      return [...sites];
+    };
+    const service = createTestService({
+      siteId: 101,
+      roles: ['ID_READER'],
+      state: { ...state, participants: { ...state.participants, siteIds } },
+    });
+    const read = async () => (await keysFor(service, 101, '/v2/key/bidstream')).json.body.site_data;
+    await Promise.all([read(), read()]);
+    sites.push(102);
+    expect([await read(), reads]).toEqual([[{ id: 101, domain_names: [] }], 1]);
+    vi.advanceTimersByTime(CACHE_MS);
+    expect([(await read()).length, reads]).toEqual([2, 2]);
+  });
+
+  test('are read again after the state has failed', async () => {
+    const state = memoryState();
+    let fails = true;
+    const siteIds = async () => {
+      if (fails) throw new Error('no database');
+      return [101];
+    };
+    const service = createTestService({
+      siteId: 101,
+      roles: ['ID_READER'],
+      state: { ...state, participants: { ...state.participants, siteIds } },
+    });
+    const http = async () => (await service.call('/v2/key/bidstream', undefined)).http;
+    expect(await http()).toBe(500);
+    fails = false;
+    expect(await http()).toBe(200);
+  });
+});
+
+test('a key expires a year after the hour of the request: its row is the same for an hour', async () => {
+  const service = create();
+  const expiries = async (now: number) => {
+    service.now = now;
+    const { keys } = await keysFor(service, 102, '/v2/key/bidstream');
+    return new Set((keys as unknown as { expires: number }[]).map(({ expires }) => expires - NOON / SECOND));
+  };
+  const year = 31_536_000;
+  expect(await expiries(NOON + 3599 * SECOND)).toEqual(new Set([year]));
+  expect(await expiries(NOON + 3600 * SECOND)).toEqual(new Set([year + 3600]));
+});
+
+test('other requests may run after the rows of each site', async () => {
+  const keys = createKeys(keyDerivation(createSecrets(ROOT, 'integration', 'UID2')), [1]);
+  const service = {
+    settings: { sharing: new Map() },
+    participants: { siteIds: async () => [101, 102, 103] },
+    keys: { at: async () => keys, rowOf: () => undefined },
+  } as unknown as Service;
+  let pauses = 0;
+  const pause = () => void pauses++;
+  const participant = { siteId: 102, roles: new Set(['ID_READER']) };
+  const result = await keyLatest.handle({ now: NOON, participant, pause } as unknown as EndpointCall, service);
+  const rows = JSON.parse((await result.writeJson!()) as string).body;
+  expect([rows.length, pauses]).toEqual([4, 4]);
 });

@@ -11,9 +11,7 @@ afterEach(() => void vi.useRealTimers());
 test('a request during a start that takes long is answered 503 after 30 s, in a form that pages can read', async () => {
   const logger = { info: () => {}, warn: () => {}, error: () => {} };
   let fail = (_: Error): void => {};
-  const opening = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
+  const opening = new Promise<never>((_, reject) => (fail = reject));
   const operator = operatorFrom(resolveOptions({ database: 'folder', logger }), () => opening);
   const request = () =>
     new Request(`${BASE}/v2/token/refresh`, { method: 'POST', headers: { origin: 'https://page.test' } });

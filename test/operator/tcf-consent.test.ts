@@ -1,7 +1,7 @@
 import { GVL, PurposeRestriction, Segment, TCModel, TCString, type VendorList } from '@iabtcf/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readTcfConsent } from '../../src/operator/endpoints/tcf-consent.ts';
+import { readTcfConsent } from '../../src/operator/endpoints/tcf/tcf-consent.ts';
 
 const VENDOR = 21;
 const PURPOSES = [1, 2, 3, 4, 7, 10];
@@ -36,7 +36,6 @@ const vendorList = new GVL({
   ),
 } as unknown as VendorList);
 
-/** What the library of the IAB says about a string. */
 const readByLibrary = (text: string): string => {
   let model: TCModel;
   try {
@@ -69,11 +68,7 @@ const vendors = fc
 const purposes = fc.oneof(fc.constant(ALL_PURPOSES), fc.constant(PURPOSES), fc.subarray(ALL_PURPOSES));
 
 const restrictions = fc.array(
-  fc.record({
-    purpose: fc.constantFrom(...ALL_PURPOSES),
-    type: fc.constantFrom(0, 1, 2),
-    vendors,
-  }),
+  fc.record({ purpose: fc.constantFrom(...ALL_PURPOSES), type: fc.constantFrom(0, 1, 2), vendors }),
   { maxLength: 4 },
 );
 
@@ -168,9 +163,7 @@ describe('a consent string', () => {
     ['a restriction of an unknown type', [HEAD(), NO_VENDORS, NO_VENDORS, bits(1, 12), restriction(1, 3, single(5))]],
     ['fewer entries than announced', [HEAD(), bits(65_535, 16), '1', bits(2, 12), single(21)]],
     ['fewer vendors than announced', [HEAD(), bits(65_535, 16), '0', bits(1, 21)]],
-  ])('with %s is invalid', (_, fields) => {
-    expect(read(...fields)).toBe('invalid');
-  });
+  ])('with %s is invalid', (_, fields) => expect(read(...fields)).toBe('invalid'));
 
   test('whose core is cut off is not continued by its next segment', () => {
     const core = encodeBits(HEAD() + vendorRanges(single(21)) + NO_VENDORS + NO_RESTRICTIONS);

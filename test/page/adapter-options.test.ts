@@ -22,7 +22,7 @@ const CALLS = {
 const CMP = 'name, purposes, vendorId, waitMs, signal';
 
 test.each<[call: keyof typeof CALLS, options: unknown, message: string]>([
-  ['connectPrebid', { nmae: 'euid' }, '.nmae: expected one of pbjs, name, got an unknown name'],
+  ['connectPrebid', { nmae: 'euid' }, '.nmae: expected one of pbjs, name, mark, got an unknown name'],
   ['connectPrebid', { name: 'EUID' }, '.name: expected uid2 or euid, got "EUID"'],
   ['connectPrebid', { pbjs: 'pbjs' }, '.pbjs: expected object, got string'],
   ['connectPrebid', [], ': expected object, got array'],
@@ -31,19 +31,23 @@ test.each<[call: keyof typeof CALLS, options: unknown, message: string]>([
   ['connectSecureSignals', { networkCode: 12345 }, '.networkCode: expected string, got number'],
   ['connectSecureSignals', { networkCode: '' }, '.networkCode: expected string, got empty string'],
   ['connectSecureSignals', { register: 'false' }, '.register: expected boolean, got string'],
-  ['connectWebview', { chanel: 'app' }, '.chanel: expected one of owner, channel, timeoutMs, got an unknown name'],
+  [
+    'connectWebview',
+    { chanel: 'app' },
+    '.chanel: expected one of owner, channel, timeoutMs, got an unknown name; did you mean channel?',
+  ],
   ['connectWebview', { owner: 'native' }, '.owner: expected page or host, got "native"'],
   ['connectWebview', { channel: null }, '.channel: expected string, got null'],
   ['connectWebview', { timeoutMs: '3000' }, '.timeoutMs: expected number, got string'],
-  ['connectWebview', { timeoutMs: Number.NaN }, '.timeoutMs: expected a number of 0 or more, got NaN'],
-  ['tcfConsent', { wait: 1 }, `.wait: expected one of ${CMP}, got an unknown name`],
+  ['connectWebview', { timeoutMs: Number.NaN }, '.timeoutMs: expected number of 0 or more, got NaN'],
+  ['tcfConsent', { wait: 1 }, `.wait: expected one of ${CMP}, got an unknown name; did you mean waitMs?`],
   ['tcfConsent', { name: 'tcf' }, '.name: expected uid2 or euid, got "tcf"'],
   ['tcfConsent', { purposes: 1 }, '.purposes: expected array, got number'],
   ['tcfConsent', { vendorId: '21' }, '.vendorId: expected number, got string'],
   ['tcfConsent', { vendorId: 0 }, '.vendorId: expected a whole number from 1, got 0'],
   ['gppConsent', { vendorId: 1.5 }, '.vendorId: expected a whole number from 1, got 1.5'],
   ['gppConsent', { purposes: [] }, '.purposes: expected a purpose, got none'],
-  ['gppConsent', { purpose: [1] }, `.purpose: expected one of ${CMP}, got an unknown name`],
+  ['gppConsent', { purpose: [1] }, `.purpose: expected one of ${CMP}, got an unknown name; did you mean purposes?`],
   ['gppConsent', { signal: true }, '.signal: expected object, got boolean'],
   ['gppConsent', 'euid', ': expected object, got string'],
 ])('%s with %j is refused', (call, options, message) => {

@@ -5,7 +5,7 @@ import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { connectPrebid, type Prebid } from '../../src/page/user-id-module.ts';
 import { connectWebview } from '../../src/page/webview.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { useFakeClock } from '../support/clock.ts';
+import { loaded, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
 import { createHost, leaveHost } from '../support/native.ts';
@@ -34,8 +34,7 @@ afterEach(async () => {
 });
 
 const openSession = async () => {
-  const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ tokens: await fixture.answerFor('user@example.com') }));
   await fixture.settle();
   return session;
 };
@@ -84,5 +83,17 @@ test('connectWebview: the channel, and no message of the app', async () => {
   expect(await link.ready).toBe(true);
   expect(session.state.phase).toBe('fresh');
   expect(host.received.map(({ type }) => type)).not.toContain('get');
+  link.disconnect();
+});
+
+test('connectWebview: an answer of the app in place, and not what a link has put beside it', async () => {
+  const session = await openSession();
+  const host = createHost('WKWebView with reply', ({ type }) => (type === 'hello' ? {} : undefined));
+  host.arrive();
+  inherit({ data: '{"v":1,"ns":"tessera","kind":"evt","type":"clear","gen":9}' });
+  const link = connectWebview(session);
+  await fixture.settle();
+  endInheritance();
+  expect([await link.ready, session.state.phase]).toEqual([true, 'fresh']);
   link.disconnect();
 });

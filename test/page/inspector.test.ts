@@ -112,9 +112,9 @@ describe('the recording', () => {
     );
     expect(entries).toMatchObject([
       { at: 50, until: 70, plannedAt: 99_000, label: undefined },
-      { at: 70, plannedAt: 99_000, label: 'back_off' },
+      { at: 70, plannedAt: 99_000, label: 'pause after a failure' },
     ]);
-    expect(entries[1]!.text).toMatch(/^Next: refresh at \d\d:\d\d:39 \(back_off: back-off after a failure\)$/);
+    expect(entries[1]!.text).toMatch(/^Next: refresh at \d\d:\d\d:39 \(pause after a failure\)$/);
   });
 
   test('the store and the clock offset are noted when they change', () => {
@@ -278,9 +278,7 @@ describe('messages of other tabs', () => {
     ['an entry without words', { ...good, entries: [{ ...good.entries[0], text: undefined }] }, false],
     ['an instant that is not finite', { ...good, entries: [{ ...good.entries[0], at: Number.NaN }] }, false],
     ['an instant that no date can write', { ...good, entries: [{ ...good.entries[0], at: 1e300 }] }, false],
-  ])('%s: accepted or not', (_, message, isAccepted) => {
-    expect(isLane(message)).toBe(isAccepted);
-  });
+  ])('%s: accepted or not', (_, message, isAccepted) => expect(isLane(message)).toBe(isAccepted));
 
   test('inspectors find each other; a cached page is gone, and is there again when it is shown', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
@@ -309,15 +307,19 @@ describe('messages of other tabs', () => {
 });
 
 describe('over a real session', () => {
-  beforeEach(() => void useFakeClock());
+  let fixture: ReturnType<typeof createOperatorFixture>;
+  beforeEach(() => {
+    useFakeClock();
+    fixture = createOperatorFixture();
+  });
   afterEach(async () => {
+    fixture.close();
     document.body.innerHTML = '';
     await restoreGlobals();
   });
   const createElement = () => document.createElement('tessera-inspector') as InspectorElement;
 
   test('a life: sign-in, refreshes, an outage with its retries, the end of it, sign-out, opt-out', async () => {
-    const fixture = createOperatorFixture();
     const answer = await fixture.answerFor('user@example.com');
     const { session } = fixture.open();
     const { report, stop } = inspect(session);
@@ -333,6 +335,9 @@ describe('over a real session', () => {
     await session.setTokens(await fixture.answerFor('refresh-optout@example.com'));
     await session.refresh().catch(() => {});
     await fixture.settle();
+    expect(report()).toMatch(
+      /^There is no token: the user has opted out\. Next, the session will wait until your page calls setTokens\.\nTessera support log/,
+    );
     const lines = report()
       .split('\n')
       .map((text) => text.slice(28));
@@ -349,7 +354,7 @@ describe('over a real session', () => {
     expect(attempts[0]).toBe('Attempt (refresh): a new token');
     expect(attempts.at(-1)).toBe('Attempt (refresh): the user has opted out');
     expect(new Set(attempts.slice(1, -2))).toEqual(new Set(['Attempt (refresh): failed, http_status 503']));
-    expect(of(/back_off/)).not.toEqual([]);
+    expect(of(/pause after a failure/)).not.toEqual([]);
     expect(of(/^(A new|Sign|New|Opt|Expired)/)).toEqual([
       'Sign-in: set',
       'New set: set',
@@ -362,11 +367,9 @@ describe('over a real session', () => {
     await session.clear({ forget: true });
     await fixture.settle();
     expect(report().split('\n')).toHaveLength(before);
-    fixture.close();
   });
 
   test('figure, list and report contain no token, key, DII or error message', async () => {
-    const fixture = createOperatorFixture();
     const answer = await fixture.answerFor('refresh-optout@example.com');
     const { session } = fixture.open({
       tokens: answer,
@@ -375,7 +378,6 @@ describe('over a real session', () => {
       },
     });
     const printed = vi.spyOn(console, 'log').mockImplementation(() => {});
-    onTestFinished(() => printed.mockRestore());
     const element = createElement();
     document.body.append(element);
     element.session = session;
@@ -384,7 +386,8 @@ describe('over a real session', () => {
     await session.clear();
     await session.refresh().catch(() => {});
     await session.setTokens(answer).catch(() => {});
-    await fixture.advance(20 * MINUTE);
+    // The service answers that the user has opted out.
+    await session.refresh().catch(() => {});
     print();
     const root = element.shadowRoot!;
     root.querySelector('details')!.open = true;
@@ -396,12 +399,9 @@ describe('over a real session', () => {
     for (const value of Object.values((answer as { body: Record<string, unknown> }).body))
       expect(text).not.toContain(String(value));
     expect(text).not.toContain('refresh-optout');
-    element.remove();
-    fixture.close();
   });
 
   test('an element that is removed records nothing; inserted again, it continues', async () => {
-    const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const element = createElement();
     element.session = session;
@@ -417,12 +417,9 @@ describe('over a real session', () => {
     expect(element.report).toMatch(/Sign-in[\s\S]*Sign-out/);
     await session.setTokens(await fixture.answerFor('other@example.com'));
     expect(element.report.match(/Sign-in/g)).toHaveLength(2);
-    element.remove();
-    fixture.close();
   });
 
   test('a session and a clock that were set before the element was defined are adopted', () => {
-    const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const Element = customElements.get('tessera-inspector')!;
     const before = Object.assign(document.createElement('tessera-later'), { session, now: () => START + HOUR });
@@ -433,12 +430,9 @@ describe('over a real session', () => {
     expect(element.session).toBe(session);
     expect(element.report).toContain(new Date(START + HOUR).toISOString());
     expect(element.shadowRoot!.querySelector('.now span')!.textContent).toContain('next: refresh (the stored record');
-    element.remove();
-    fixture.close();
   });
 
   test('the heading says what is next, and that a session is closed', async () => {
-    const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const element = createElement();
     document.body.append(element);
@@ -451,8 +445,6 @@ describe('over a real session', () => {
     session.close();
     await fixture.settle();
     expect(said()).toBe('closed');
-    element.remove();
-    fixture.close();
   });
 
   test.each([
@@ -463,7 +455,6 @@ describe('over a real session', () => {
     ['-1', 120],
   ])('with the attribute span="%s" the figure shows %i s', (span, seconds) => {
     vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(1_000);
-    const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const element = createElement();
     if (span !== null) element.setAttribute('span', span);
@@ -472,8 +463,6 @@ describe('over a real session', () => {
     const ticks = [...element.shadowRoot!.querySelectorAll('.tick')].map((tick) => Number(tick.getAttribute('x1')));
     const steps = ticks.slice(1).map((x, index) => Math.round(x - ticks[index]!));
     expect(steps[0]).toBeCloseTo(({ 60: 10, 120: 15, 2592000: 604_800 }[seconds]! / seconds) * 1_000, 0);
-    element.remove();
-    fixture.close();
   });
 });
 

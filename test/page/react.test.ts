@@ -13,7 +13,7 @@ import {
 } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { connectPrebid } from '../../src/page/user-id-module.ts';
@@ -59,7 +59,6 @@ const mount = async (node: React.ReactNode, element = place()) => {
 /** Wait until nothing is pending, and React has rendered. */
 const settle = (ms = 0) => act(() => fixture.advance(ms));
 
-/** Record what a component sees at each render, and its sessions. */
 const createProbe = () => {
   const renders: [phase: string | undefined, token: string | undefined][] = [];
   const sessions: Session[] = [];
@@ -122,6 +121,16 @@ describe('in a page', () => {
     await act(async () => root.render(null));
     await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('takes options for options, although a link has set a member that only a session has', async () => {
+    const { Probe, sessions } = createProbe();
+    const given = await optionsWith();
+    Object.assign(Object.prototype, { subscribe: 'planted' });
+    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'subscribe'));
+    const { element } = await mount(h(Probe, { given }));
+    await settle();
+    expect(element.textContent).toBe(`fresh: ${sessions[0]?.advertisingToken}`);
   });
 
   test('keeps its session for new options objects, and calls the latest provide', async () => {
@@ -252,9 +261,7 @@ describe('in a page', () => {
     const { Probe, sessions } = createProbe();
     const given = await optionsWith();
     let arrive = () => {};
-    const comes = new Promise<string>((resolve) => {
-      arrive = () => resolve('arrived');
-    });
+    const comes = new Promise<string>((resolve) => (arrive = () => resolve('arrived')));
     const Slow = () => use(comes);
     const page = (...more: React.ReactNode[]) => h(Suspense, { fallback: 'waiting' }, h(Probe, { given }), ...more);
     const { element, root } = await mount(page());
@@ -289,23 +296,10 @@ describe('in a page', () => {
     expect(element.textContent).toBe(`fresh: ${token}`);
     expect(errors).toEqual([]);
   });
-
-  test('a wrong option throws a TypeError', async () => {
-    const { Probe } = createProbe();
-    await expect(mount(h(Probe, { given: { baseUrl: 'http://operator.example' } }))).rejects.toThrow(TypeError);
-  });
 });
 
 describe('a provider', () => {
-  /** Shows what components below a provider see. */
   const Below = () => h('p', null, `${useSession().state?.phase}: ${useAdvertisingToken()}`);
-
-  test('gives its session to components below without properties', async () => {
-    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-    const { element } = await mount(h(TesseraProvider, { session }, h('div', null, h(Below))));
-    await settle(16 * MINUTE);
-    expect(element.textContent).toBe(`fresh: ${session.advertisingToken}`);
-  });
 
   test('creates one session from options for all components below, and closes it at unmount', async () => {
     const { Probe, sessions } = createProbe();
@@ -325,7 +319,7 @@ describe('a provider', () => {
     expect(errors).toEqual([]);
   });
 
-  test('connects the adapters of docs/react.md in effects: rendered on a server, in StrictMode, for another user', async () => {
+  test('connects the adapters of docs/pages/react.md in effects: rendered on a server, in StrictMode, for another user', async () => {
     let userSync: { userIds?: { value: unknown }[] } = {};
     const pbjs = {
       que: { push: (call: () => void) => call() },
@@ -377,6 +371,12 @@ describe('a provider', () => {
     const { session } = fixture.open();
     const both = { options: await optionsWith(), session };
     await expect(mount(h(TesseraProvider, both))).rejects.toThrow('expected one of options and session, got both');
+  });
+
+  test('refuses an option of the session beside its options: it would have no effect', async () => {
+    const props = { options: await optionsWith(), consent: () => false };
+    await expect(mount(h(TesseraProvider, props))).rejects.toThrow('TesseraProvider: consent: unknown property');
+    expect(fixture.requests).toEqual([]);
   });
 
   test.each([

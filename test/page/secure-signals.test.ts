@@ -4,9 +4,10 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { DAY, MINUTE, useFakeClock } from '../support/clock.ts';
+import { DAY, loaded, MINUTE, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
+import { throwing } from '../support/throwing.ts';
 
 const UID2 = 'uidapi.com';
 
@@ -25,6 +26,18 @@ afterEach(async () => {
 /** Open a session whose store outlives the page, unless the options contain another one. */
 const open = (options: Partial<SessionOptions> = {}) =>
   fixture.open({ store: { ...memoryStore(), kind: 'device' }, ...options });
+const loadedGpt = (...given: Parameters<typeof createGpt>) => {
+  const gpt = createGpt(...given);
+  gpt.load();
+  return gpt;
+};
+/** Connect a session, and wait until it is loaded and nothing is in progress. */
+const connected = async (...given: Parameters<typeof connectSecureSignals>) => {
+  const disconnect = connectSecureSignals(...given);
+  await given[0].ready;
+  await fixture.settle();
+  return disconnect;
+};
 const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
 describe('the provider', () => {
@@ -56,17 +69,14 @@ describe('the provider', () => {
       'window.googletag ||= {}; googletag.cmd ||= []; googletag.cmd.push(() => {})',
     ]) {
       leavePage();
-      const disconnect = connectSecureSignals(session);
-      await session.ready;
-      await fixture.settle();
+      const disconnect = await connected(session);
       expect(() => new Function(snippet)()).not.toThrow();
       disconnect();
     }
   });
 
   test('is not pushed again by refreshes, reconnections or a second copy of the file', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open({ tokens: await userOf('user') });
     const disconnect = connectSecureSignals(session);
     await fixture.advance(60 * MINUTE);
@@ -81,8 +91,7 @@ describe('the provider', () => {
   });
 
   test('is not pushed after a disconnection that comes before the session is loaded', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session)();
     await session.ready;
@@ -109,9 +118,7 @@ describe('the provider', () => {
       new Proxy(
         {},
         {
-          get: () => {
-            throw new Error('Blocked a frame');
-          },
+          get: throwing(new Error('Blocked a frame')),
         },
       ),
     ],
@@ -155,16 +162,13 @@ describe('the provider', () => {
     Object.defineProperty(window, 'tesseraSignals', { value: element, configurable: true });
     onTestFinished(() => void Reflect.deleteProperty(window, 'tesseraSignals'));
     const { session } = open({ tokens: await userOf('user') });
-    connectSecureSignals(session, { register: false });
-    await session.ready;
-    await fixture.settle();
+    await connected(session, { register: false });
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     expect(await get()).toBe(session.advertisingToken);
   });
 
   test('is separate for UID2, EUID and each network code', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open();
     connectSecureSignals(session);
     connectSecureSignals(session, { name: 'euid' });
@@ -174,8 +178,7 @@ describe('the provider', () => {
   });
 
   test('is not pushed with register: false; the global function resolves with the token', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open({ tokens: await userOf('user') });
     connectSecureSignals(session, { register: false });
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
@@ -186,8 +189,7 @@ describe('the provider', () => {
 
 describe('the collector', () => {
   test('is pending until there is a token, then resolves with it', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open();
     connectSecureSignals(session);
     await session.ready;
@@ -200,8 +202,7 @@ describe('the collector', () => {
   });
 
   test('neither rejects nor resolves without a token: outage, opt-out, close', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open({ provide: () => Promise.reject(new Error('down')) });
     connectSecureSignals(session);
     await fixture.advance(60 * MINUTE);
@@ -212,8 +213,7 @@ describe('the collector', () => {
   });
 
   test('is pending after a disconnection, and resolves with the next connection', async () => {
-    const { session } = open({ tokens: await userOf('user') });
-    await session.ready;
+    const { session } = await loaded(open({ tokens: await userOf('user') }));
     await fixture.settle();
     connectSecureSignals(session)();
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
@@ -225,8 +225,7 @@ describe('the collector', () => {
   });
 
   test('resolves with the token of a session that is connected later', async () => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     connectSecureSignals(open().session)();
     const { session } = open();
     connectSecureSignals(session);
@@ -238,8 +237,7 @@ describe('the collector', () => {
 
 test('a collector that is called just after the page is restored resolves once the token is known again', async () => {
   createGpt();
-  const { session } = open({ tokens: await userOf('user') });
-  await session.ready;
+  const { session } = await loaded(open({ tokens: await userOf('user') }));
   await fixture.settle();
   connectSecureSignals(session);
   const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
@@ -257,22 +255,18 @@ describe('Google’s cache, after a page without the adapter', () => {
     const first = createGpt();
     first.load();
     const { session, store } = open({ tokens: await userOf('user') });
-    connectSecureSignals(session);
-    await session.ready;
-    await fixture.settle();
+    await connected(session);
     const signal = session.advertisingToken;
     expect(first.cache.get(UID2)).toBe(signal);
     session.close();
     leavePage();
 
-    const second = open({ store });
-    await second.session.ready;
+    const second = await loaded(open({ store }));
     await act(second.session);
     await fixture.settle();
     second.session.close();
 
-    const gpt = createGpt(first.cache);
-    gpt.load();
+    const gpt = loadedGpt(first.cache);
     const third = open({ store });
     connectSecureSignals(third.session);
     await third.session.ready;
@@ -346,6 +340,8 @@ describe.each(['gpt', 'ima'] as const)('Google’s cache, with %s', (kind) => {
       },
     ],
     ['withdrawn consent', ({ onChange }) => onChange(false)],
+    ['a logout without consent', ({ session }) => session.clear()],
+    ['an opt-out without consent', ({ session }) => session.setTokens({ status: 'optout' })],
   ])('holds nothing of the former user after %s', (moment, act) => {
     test.each<readonly [when: string, here: 'before' | 'after' | 'never', next: 'before' | 'after']>([
       ['has loaded before it', 'before', 'before'],
@@ -365,7 +361,8 @@ describe.each(['gpt', 'ima'] as const)('Google’s cache, with %s', (kind) => {
 
       const second = createGpt(first.cache, kind);
       if (here === 'before') second.load();
-      const account = openPage({ store });
+      const refuses = { consent: () => false };
+      const account = openPage({ store, ...(moment.includes('without consent') && refuses) });
       await account.session.ready;
       await fixture.settle();
       await act(account);
@@ -381,9 +378,8 @@ describe.each(['gpt', 'ima'] as const)('Google’s cache, with %s', (kind) => {
 
       const third = createGpt(first.cache, kind);
       if (next === 'before') third.load();
-      // A user who has withdrawn consent refuses it on the next page too.
-      const consent = moment === 'withdrawn consent' ? () => false : () => true;
-      const last = openPage({ store, consent });
+      // A user who has refused or withdrawn consent refuses it on the next page too.
+      const last = openPage({ store, ...(moment.includes('consent') && refuses) });
       await last.session.ready;
       await fixture.settle();
       if (next === 'after') third.load();
@@ -424,13 +420,10 @@ describe.each(['gpt', 'ima'] as const)('Google’s cache, with %s', (kind) => {
 describe('Google’s cache, with a session in memory', () => {
   const visit = async (cache: ReturnType<typeof createGpt>['cache'], name: string, connectsLate: boolean) => {
     leavePage();
-    const gpt = createGpt(cache);
-    gpt.load();
+    const gpt = loadedGpt(cache);
     const { session } = open({ store: memoryStore(), tokens: await userOf(name) });
     if (connectsLate) await session.ready;
-    connectSecureSignals(session);
-    await session.ready;
-    await fixture.settle();
+    await connected(session);
     return { gpt, session };
   };
 
@@ -454,12 +447,9 @@ describe('Google’s cache, with a session in memory', () => {
 });
 
 describe('Google’s cache', () => {
-  /** A page with a user that Google knows. */
   const openPage = async (given: Parameters<typeof open>[0] = {}) => {
-    const gpt = createGpt();
-    gpt.load();
-    const { session, store } = open({ tokens: await userOf('user'), ...given });
-    await session.ready;
+    const gpt = loadedGpt();
+    const { session, store } = await loaded(open({ tokens: await userOf('user'), ...given }));
     await fixture.settle();
     connectSecureSignals(session);
     await fixture.settle();
@@ -520,8 +510,7 @@ describe('Google’s cache', () => {
   test('is cleared when another user signs in in another tab, without a logout', async () => {
     const name = 'signals-of-another-user';
     const { gpt, session, store } = await openPage({ name });
-    const other = open({ store, name });
-    await other.session.ready;
+    const other = await loaded(open({ store, name }));
     await other.session.setTokens(await userOf('elsewhere'));
     await fixture.settle();
     expect(session.advertisingToken).toBe(other.session.advertisingToken);
@@ -543,8 +532,7 @@ describe('Google’s cache', () => {
   test('is cleared once in each of two tabs with the adapter when the user changes in one', async () => {
     const name = 'signals-with-two-adapters';
     const { gpt, session, store } = await openPage({ name });
-    const other = open({ store, name });
-    await other.session.ready;
+    const other = await loaded(open({ store, name }));
     connectSecureSignals(other.session, { register: false });
     await other.session.setTokens(await userOf('elsewhere'));
     await fixture.settle();
@@ -570,12 +558,9 @@ describe('Google’s cache', () => {
 describe('local storage', () => {
   const stored = () => Object.entries({ ...localStorage });
   const connect = async (options: Partial<SessionOptions> = {}) => {
-    const gpt = createGpt();
-    gpt.load();
+    const gpt = loadedGpt();
     const { session } = open({ tokens: await userOf('user'), ...options });
-    connectSecureSignals(session);
-    await session.ready;
-    await fixture.settle();
+    await connected(session);
     return { gpt, session };
   };
 
@@ -628,13 +613,23 @@ describe('local storage', () => {
     expect(stored()).toEqual([]);
   });
 
+  test('that is full: the cache is still cleared by a tag that loads later on this page', async () => {
+    const gpt = createGpt(new Map([[UID2, 'former']]), 'ima');
+    const { session } = open({ tokens: await userOf('user') });
+    await connected(session);
+    const real = localStorage;
+    const refuse = throwing(new DOMException('full', 'QuotaExceededError'));
+    const get = (_: Storage, name: 'getItem') => (`${name}` === 'setItem' ? refuse : real[name].bind(real));
+    vi.stubGlobal('localStorage', new Proxy(real, { get }));
+    await session.setTokens(await userOf('other'));
+    await fixture.settle();
+    gpt.load();
+    await fixture.settle();
+    expect([gpt.cleared(), gpt.cache.get(UID2)]).toEqual([1, session.advertisingToken]);
+  });
+
   test.each<readonly [what: string, get: () => unknown]>([
-    [
-      'is denied, as in a sandboxed frame',
-      () => {
-        throw new DOMException('denied', 'SecurityError');
-      },
-    ],
+    ['is denied, as in a sandboxed frame', throwing(new DOMException('denied', 'SecurityError'))],
     ['is missing', () => undefined],
     ['is null, as in some webviews', () => null],
   ])('that %s: the cache is still cleared when the user changes on this page', async (_, get) => {

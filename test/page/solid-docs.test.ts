@@ -1,4 +1,4 @@
-/** The Solid code of docs/guide/frameworks.md, with the real Solid in its build for browsers. */
+/** The Solid code of docs/pages/frameworks.md, with the real Solid in its build for browsers. */
 
 import { readFileSync } from 'node:fs';
 // @ts-expect-error The package declares no types for this file: what it imports on a server is another build.
@@ -10,7 +10,7 @@ import { MINUTE, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 
 const solid = client as typeof import('solid-js');
-const [, source] = /```ts\n([^`]*from 'solid-js';.*?)```/s.exec(readFileSync('docs/guide/frameworks.md', 'utf8'))!;
+const [, source] = /```ts\n([^`]*from 'solid-js';.*?)```/s.exec(readFileSync('docs/pages/frameworks.md', 'utf8'))!;
 const { code } = await transformWithOxc(
   source!.replace('export const', 'const').replace(/^import .*$/gm, ''),
   'solid.ts',

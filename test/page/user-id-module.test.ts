@@ -2,14 +2,21 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/user-id-module.ts';
+import type { SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { MINUTE, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 
 const READER = 'user@example.com';
 
-beforeEach(() => void useFakeClock());
+let fixture: ReturnType<typeof createOperatorFixture>;
+
+beforeEach(() => {
+  useFakeClock();
+  fixture = createOperatorFixture();
+});
 afterEach(async () => {
+  fixture.close();
   await restoreGlobals();
   Reflect.deleteProperty(window, 'pbjs');
 });
@@ -23,9 +30,7 @@ const createPrebid = (userIds: unknown = []) => {
     pbjs,
     load: () => {
       pbjs.getConfig = () => userSync as never;
-      pbjs.setConfig = (config) => {
-        userSync = (config as { userSync: typeof userSync }).userSync;
-      };
+      pbjs.setConfig = (config) => (userSync = (config as { userSync: typeof userSync }).userSync);
       pbjs.onEvent = pbjs.offEvent = () => {};
       pbjs.que = { push: (call: () => void) => call() };
       for (const call of waiting) call();
@@ -35,21 +40,20 @@ const createPrebid = (userIds: unknown = []) => {
   };
 };
 
-/** A session with a token, connected to a Prebid that has loaded. */
-const openConnected = async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+const openSignedIn = async (options: Partial<SessionOptions> = {}) =>
+  fixture.open({ tokens: await fixture.answerFor(READER), ...options }).session;
+const openConnected = async (options?: Partial<SessionOptions>) => {
+  const session = await openSignedIn(options);
   const prebid = createPrebid();
   prebid.load();
   connectPrebid(session, { pbjs: prebid.pbjs });
   await session.ready;
   await fixture.settle();
-  return { fixture, session, ...prebid };
+  return { session, ...prebid };
 };
 
 test('a call that is queued before Prebid loads sets the token that is current when it loads', async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const session = await openSignedIn();
   const { pbjs, load, config, own } = createPrebid([{ name: 'sharedId' }]);
   connectPrebid(session, { pbjs });
   await session.ready;
@@ -57,11 +61,10 @@ test('a call that is queued before Prebid loads sets the token that is current w
   load();
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   expect(config()).toMatchObject({ syncDelay: 3000, userIds: [{ name: 'sharedId' }, {}], autoRefresh: true });
-  fixture.close();
 });
 
 test('Prebid is configured once for each token, and not for other changes of the session', async () => {
-  const { fixture, session, config, own } = await openConnected();
+  const { session, config, own } = await openConnected();
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   await session.refresh();
   await fixture.settle();
@@ -73,14 +76,12 @@ test('Prebid is configured once for each token, and not for other changes of the
   expect(config()).toBe(first);
   await fixture.advance(10 * MINUTE);
   expect(config()).toMatchObject({ userIds: [{ name: 'uid2', value: { uid2: {} } }] });
-  fixture.close();
 });
 
 test.each(['UID2', 'Uid2', 'uid2'])(
   'the name %s is that of one entry, which a logout leaves without a token',
   async (name) => {
-    const fixture = createOperatorFixture();
-    const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+    const session = await openSignedIn();
     const { pbjs, load, config } = createPrebid();
     load();
     vi.stubGlobal('__TESSERA_PRODUCTION__', true);
@@ -95,12 +96,10 @@ test.each(['UID2', 'Uid2', 'uid2'])(
     await session.clear();
     await fixture.settle();
     expect(config()['userIds']).toEqual([{ name: 'uid2', bidders: undefined, value: { uid2: {} } }]);
-    fixture.close();
   },
 );
 
 test('without a token, a Prebid without an entry of the module is not configured', async () => {
-  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { pbjs, load, config } = createPrebid();
   connectPrebid(session, { pbjs });
@@ -108,99 +107,78 @@ test('without a token, a Prebid without an entry of the module is not configured
   await session.ready;
   await fixture.settle();
   expect(config()).toEqual({ syncDelay: 3000, userIds: [] });
-  fixture.close();
 });
 
 test('a page’s entry that refreshes itself is replaced before there is a token', () => {
-  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { pbjs, load, own } = createPrebid([{ name: 'uid2', params: { uid2Cookie: 'x' } }]);
   connectPrebid(session, { pbjs });
   load();
   expect(own()).toEqual({ uid2: {} });
-  fixture.close();
 });
 
 test.each([
   ['null and undefined', [null, undefined, { name: 'sharedId' }], [null, undefined, { name: 'sharedId' }]],
   ['no array', 'sharedId', ['sharedId']],
 ])('a list of user IDs that Prebid ignores in part does not keep the token from it: %s', async (_, userIds, kept) => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const session = await openSignedIn();
   const { pbjs, load, config } = createPrebid(userIds);
   load();
   connectPrebid(session, { pbjs });
   await session.ready;
   const value = { uid2: { id: session.advertisingToken } };
   expect(config()['userIds']).toEqual([...kept, { name: 'uid2', bidders: undefined, value }]);
-  fixture.close();
 });
 
 test('disconnecting before Prebid loads leaves its configuration unchanged', async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const session = await openSignedIn();
   const { pbjs, load, config } = createPrebid([{ name: 'uid2', params: {} }]);
   const disconnect = connectPrebid(session, { pbjs });
   await session.ready;
   disconnect();
   load();
   expect(config()).toEqual({ syncDelay: 3000, userIds: [{ name: 'uid2', params: {} }] });
-  fixture.close();
 });
 
 test('a logout removes the token even if a later configuration of the page has omitted the entry', async () => {
-  const { fixture, session, pbjs, own } = await openConnected();
+  const { session, pbjs, own } = await openConnected();
   pbjs.setConfig!({ userSync: { userIds: [{ name: 'sharedId' }] } });
   // Prebid keeps the value of an entry that is left out.
   expect(own()).toBeUndefined();
   await session.clear();
   await fixture.settle();
   expect(own()).toEqual({ uid2: {} });
-  fixture.close();
 });
 
 test.each(['close', 'withdraw consent', 'log out'])('the token is removed after: %s', async (how) => {
-  const fixture = createOperatorFixture();
   let onChange = (_: boolean) => {};
-  const { session } = fixture.open({
-    tokens: await fixture.answerFor(READER),
-    consent: (tell) => {
-      onChange = tell;
-      return true;
-    },
-  });
-  const { pbjs, load, own } = createPrebid();
-  load();
-  connectPrebid(session, { pbjs });
-  await session.ready;
-  await fixture.settle();
+  const consent = (tell: typeof onChange) => {
+    onChange = tell;
+    return true;
+  };
+  const { session, own } = await openConnected({ consent });
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   if (how === 'close') session.close();
   else if (how === 'withdraw consent') onChange(false);
   else void session.clear();
   await fixture.settle();
   expect(own()).toEqual({ uid2: {} });
-  fixture.close();
 });
 
 test('a missing global is created, with a queue that Prebid takes over', async () => {
-  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   connectPrebid(session);
   expect(Reflect.get(window, 'pbjs')).toEqual({ que: [expect.any(Function)] });
-  fixture.close();
 });
 
 test('a Prebid that never loads has one waiting call, however often the session changes', async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const session = await openSignedIn();
   const { pbjs } = createPrebid();
   connectPrebid(session, { pbjs });
   await session.ready;
   await fixture.advance(120 * MINUTE);
   expect(fixture.requests.length).toBeGreaterThan(4);
   expect(pbjs.que).toHaveLength(1);
-  fixture.close();
 });
 
 test.each<readonly [what: string, pbjs: unknown]>([
@@ -210,10 +188,9 @@ test.each<readonly [what: string, pbjs: unknown]>([
   ['a queue that calls at once, without the rest of Prebid', { que: { push: (call: () => void) => call() } }],
 ])('a content blocker has put %s in place of Prebid: the page continues', async (_, pbjs) => {
   Object.assign(window, { pbjs });
-  const fixture = createOperatorFixture();
   const logged: unknown[] = [];
   const logger = { debug: (_: string, what: unknown) => logged.push(what) };
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER), logger });
+  const session = await openSignedIn({ logger });
   const disconnect = connectPrebid(session);
   await session.ready;
   await session.clear();
@@ -221,5 +198,17 @@ test.each<readonly [what: string, pbjs: unknown]>([
   disconnect();
   // A listener that throws would be logged.
   expect(logged.filter((what) => what instanceof Error)).toEqual([]);
-  fixture.close();
+});
+
+test('an auction that begins is marked, with the token that it has', async () => {
+  const session = await openSignedIn();
+  const prebid = createPrebid();
+  prebid.load();
+  const begin: (() => void)[] = [];
+  prebid.pbjs.onEvent = (_, listener) => begin.push(listener);
+  const marked: unknown[] = [];
+  connectPrebid(session, { pbjs: prebid.pbjs, mark: (moment) => marked.push(moment, prebid.own()) });
+  await session.ready;
+  begin[0]!();
+  expect(marked).toEqual(['auction', { uid2: { id: session.advertisingToken } }]);
 });

@@ -1,4 +1,4 @@
-/** The Vue code of docs/guide/frameworks.md, with the real Vue: on a server, during hydration and in a page. */
+/** The Vue code of docs/pages/frameworks.md, with the real Vue: on a server, during hydration and in a page. */
 
 import { readFileSync } from 'node:fs';
 import { transformWithOxc } from 'vite';
@@ -12,7 +12,7 @@ import { createOperatorFixture } from '../support/fixtures.ts';
 
 type UseToken = (session?: Session) => vue.ShallowRef<string | undefined>;
 
-const [, source] = /```ts\n([^`]*from 'vue';.*?)```/s.exec(readFileSync('docs/guide/frameworks.md', 'utf8'))!;
+const [, source] = /```ts\n([^`]*from 'vue';.*?)```/s.exec(readFileSync('docs/pages/frameworks.md', 'utf8'))!;
 const { code } = await transformWithOxc(
   source!.replace('export const', 'const').replace(/^import .*$/gm, ''),
   'vue.ts',

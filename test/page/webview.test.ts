@@ -5,7 +5,7 @@ import { inspect } from '../../src/page/inspector.ts';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals, watchRejections } from '../session/fixtures.ts';
-import { DAY, HOUR, MINUTE, until, useFakeClock } from '../support/clock.ts';
+import { DAY, HOUR, loaded, MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
@@ -25,6 +25,13 @@ afterEach(async () => {
   leaveHost();
 });
 
+/** Answers the greeting of the page, and nothing else. */
+const greets = ({ type }: Message) => (type === 'hello' ? {} : undefined);
+const arrivedHost = (...given: Parameters<typeof createHost>) => {
+  const host = createHost(...given);
+  host.arrive();
+  return host;
+};
 const connect = (session: Session, options?: WebviewOptions) => {
   const link = connectWebview(session, options);
   links.push(link);
@@ -52,7 +59,6 @@ const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
   };
 };
 
-/** Types and tokens of the events that a host has received. */
 const changesOf = (received: readonly Message[]) =>
   received
     .filter(({ kind }) => kind === 'evt')
@@ -63,8 +69,7 @@ const changesOf = (received: readonly Message[]) =>
 
 describe.each(KINDS)('%s', (kind) => {
   test('the page owns: the host receives each token, logout and opt-out', async () => {
-    const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
-    host.arrive();
+    const host = arrivedHost(kind, greets);
     const { session } = fixture.open();
     const link = connect(session);
     expect(await link.ready).toBe(true);
@@ -114,7 +119,7 @@ describe.each(KINDS)('%s', (kind) => {
 
 describe('a bridge', () => {
   test.each([0, 400, 2700])('that is installed after %i ms is found', async (ms) => {
-    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
+    const host = createHost('React Native', greets);
     const { session } = fixture.open();
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(ms);
@@ -137,8 +142,7 @@ describe('a bridge', () => {
   });
 
   test('that never answers: ready is false, and every greeting has the same id', async () => {
-    const host = createHost('Android');
-    host.arrive();
+    const host = arrivedHost('Android');
     const { session } = fixture.open();
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
@@ -150,8 +154,7 @@ describe('a bridge', () => {
 
   test('that answers the greeting only after three seconds: ready is false, and it is linked once', async () => {
     const set = await userOf('user');
-    const host = createHost('Android', ({ type }) => (type === 'get' ? { gen: 2, body: set } : undefined));
-    host.arrive();
+    const host = arrivedHost('Android', ({ type }) => (type === 'get' ? { gen: 2, body: set } : undefined));
     const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
     await vi.advanceTimersByTimeAsync(5000);
@@ -171,8 +174,7 @@ describe('a bridge', () => {
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
     expect(await link.ready).toBe(false);
-    const host = createHost('WKWebView');
-    host.arrive();
+    const host = arrivedHost('WKWebView');
     host.say({ kind: 'req', type: 'hello', id: 'host-1', gen: 5 });
     await fixture.settle();
     const answer = host.received.find(({ kind }) => kind === 'res');
@@ -202,8 +204,7 @@ describe('after disconnect', () => {
   test.each(['WKWebView with reply', 'Android'] as const)(
     'before the stored state is known, %s receives no token',
     async (kind) => {
-      const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
-      host.arrive();
+      const host = arrivedHost(kind, greets);
       const { session } = fixture.open({ tokens: await userOf('user') });
       const link = connect(session);
       host.say({ kind: 'req', type: 'hello', id: 'host-1' });
@@ -251,8 +252,7 @@ describe('a value that is not a host', () => {
     Object.defineProperty(properties, CHANNEL, { value: element, configurable: true });
     const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);
-    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
-    host.arrive();
+    arrivedHost('React Native', greets);
     await vi.advanceTimersByTimeAsync(250);
     expect(await link.ready).toBe(true);
     expect([received, element.onmessage]).toEqual([[], undefined]);
@@ -264,10 +264,21 @@ describe('a value that is not a host', () => {
     };
     Object.defineProperty(window, 'Capacitor', { get: refuse, configurable: true });
     Object.defineProperty(window, CHANNEL, { get: refuse, configurable: true });
-    createHost('WKWebView', ({ type }) => (type === 'hello' ? {} : undefined)).arrive();
+    createHost('WKWebView', greets).arrive();
     expect(await connect(fixture.open().session).ready).toBe(true);
   });
 });
+
+test.each(['Android', 'WKWebView'] as const)(
+  'in a Capacitor app, whose other plugins have no such name, the host that is attached to its webview is found: %s',
+  async (kind) => {
+    Object.assign(window, { Capacitor: { Plugins: { App: { addListener: async () => {} } } } });
+    const host = arrivedHost(kind, greets);
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    expect(await connect(session).ready).toBe(true);
+    expect(changesOf(host.received)).toEqual([['changed', 1, 'fresh', session.advertisingToken]]);
+  },
+);
 
 test('a Capacitor plugin that has no implementation, as in a browser, causes no unhandled rejection', async () => {
   const rejections = watchRejections();
@@ -313,8 +324,7 @@ describe('messages', () => {
   const open = async (options: WebviewOptions = {}, given: Partial<SessionOptions> = {}) => {
     const host = createOwner();
     host.arrive();
-    const { session } = fixture.open(given);
-    await session.ready;
+    const { session } = await loaded(fixture.open(given));
     await connect(session, options).ready;
     await fixture.settle();
     host.received.length = 0;
@@ -433,8 +443,7 @@ describe('the generation', () => {
 
   test('a late answer to get does not undo a logout', async () => {
     let answer = (_: object) => {};
-    const host = createHost('WKWebView with reply', ({ type }) => (type === 'hello' ? { gen: 3 } : undefined));
-    host.arrive();
+    const host = arrivedHost('WKWebView with reply', ({ type }) => (type === 'hello' ? { gen: 3 } : undefined));
     const set = await userOf('user');
     const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
@@ -452,8 +461,7 @@ describe('the generation', () => {
 
   describe('an answer to get', () => {
     const open = async () => {
-      const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
-      host.arrive();
+      const host = arrivedHost('React Native', greets);
       const { session } = fixture.open({ refresh: 'off' });
       await connect(session, { owner: 'host' }).ready;
       const ids = () => [...new Set(host.received.flatMap(({ type, id }) => (type === 'get' ? [id] : [])))];
@@ -491,8 +499,7 @@ describe('the generation', () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
     host.arrive();
-    const { session } = fixture.open({ refresh: 'off' });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ refresh: 'off' }));
     await fixture.settle();
     connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
@@ -501,8 +508,7 @@ describe('the generation', () => {
   });
 
   test('messages before the greeting are rejected', async () => {
-    const host = createHost('Android');
-    host.arrive();
+    const host = arrivedHost('Android');
     const { session } = fixture.open();
     connect(session);
     host.say({ kind: 'req', type: 'set', id: 'early', gen: 5, body: await userOf('user') });
@@ -680,8 +686,7 @@ test.each(['page', 'host'] as const)('a page that is being left announces no log
 });
 
 test('the option channel names the host’s object', async () => {
-  const host = createHost('Android', ({ type }) => (type === 'hello' ? {} : undefined));
-  host.arrive();
+  arrivedHost('Android', greets);
   Object.assign(window, { myApp: Reflect.get(window, CHANNEL) });
   Reflect.deleteProperty(window, CHANNEL);
   const { session } = fixture.open();
@@ -692,9 +697,7 @@ test('the option channel names the host’s object', async () => {
 
 describe('the development build explains, once for each mistake of the app,', () => {
   let warn: ReturnType<typeof vi.fn>;
-  beforeEach(() => {
-    warn = vi.spyOn(console, 'warn').mockImplementation(() => {}) as never;
-  });
+  beforeEach(() => void (warn = vi.spyOn(console, 'warn').mockImplementation(() => {}) as never));
   afterEach(() => vi.restoreAllMocks());
   const said = () => warn.mock.calls.map(([text]) => text);
   const post = async (data: unknown) => {
@@ -721,7 +724,8 @@ describe('the development build explains, once for each mistake of the app,', ()
       JSON.stringify(message({})),
       'message: expected the JSON of an object, got it encoded twice',
     ],
-    ['another version', message({ v: 2 }), 'v: expected 1, got 2'],
+    ['another version', message({ v: 2 }), 'v: expected the number 1, got 2'],
+    ['a version as a string', message({ v: '1' }), 'v: expected the number 1, got "1"'],
     [
       'an unknown kind',
       message({ kind: 'event', gen: 4, type: 'get' }),
@@ -743,8 +747,7 @@ describe('the development build explains, once for each mistake of the app,', ()
       'clear: gen: expected 4 or more, got 3: increment it on every sign-in and logout of the app, and adopt a higher one from the page',
     ],
   ])('%s', async (_, data, text) => {
-    const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
-    host.arrive();
+    arrivedHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
     await connect(fixture.open().session).ready;
     await post(data);
     expect(said()).toEqual([`[tessera] connectWebview: ${text}`]);
@@ -773,8 +776,7 @@ describe('the development build explains, once for each mistake of the app,', ()
   });
 
   test('nothing else: not the messages of other scripts, a repeated answer or a refusal of consent', async () => {
-    const host = createHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
-    host.arrive();
+    const host = arrivedHost('WKWebView', ({ type }) => (type === 'hello' ? { gen: 4 } : undefined));
     const { session } = fixture.open({ consent: () => false });
     await connect(session).ready;
     for (const data of ['text', '{', '{}', 7, null, { ns: 'other' }, 'tessera', '"tessera"'.slice(1)]) await post(data);

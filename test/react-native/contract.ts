@@ -77,15 +77,13 @@ export const createWorld = (owner: 'app' | 'page') => {
   const effects: Effects = {
     wall: () => trueMs + offMs,
     uptime: () => uptimeMs,
-    wakeIn: (after) => {
-      timerAt = after === undefined ? undefined : uptimeMs + after;
-    },
-    read: (id) => {
+    wakeIn: (after) => (timerAt = after === undefined ? undefined : uptimeMs + after),
+    read: () => {
       said.push('read');
       operate(
         modes.reads,
-        () => machine.readEnded(id, stored),
-        () => machine.readEnded(id, null, 'locked'),
+        () => machine.readEnded(stored),
+        () => machine.readEnded(null, 'locked'),
       );
     },
     write: (id, text) => {
@@ -106,6 +104,7 @@ export const createWorld = (owner: 'app' | 'page') => {
       const more = error ?? (type === 'hello' || type === 'clear' ? '' : nameOf(body));
       said.push([`p${view}`, kind === 'evt' ? '' : kind, type, more, gen].filter((one) => one !== '').join(' '));
     },
+    released: () => said.push('free'),
     settled: (_, error) => said.push(error === undefined ? 'stored' : `refused`),
     token: (token) => {
       said.push(`token ${short(token)}`);
@@ -160,9 +159,9 @@ export const createWorld = (owner: 'app' | 'page') => {
       case 'make':
         return wire(first, second, rest[2]);
       case 'signedIn':
-        return machine.signedIn(setOf(first));
+        return machine.changed(setOf(first));
       case 'signedOut':
-        return machine.signedOut();
+        return machine.changed(null);
       case 'renew':
         return machine.renew(Number(first), second === 'nobody' ? null : setOf(second));
       case 'resume':

@@ -18,6 +18,7 @@ import { restoreGlobals } from '../session/fixtures.ts';
 import { MINUTE, until, useFakeClock } from '../support/clock.ts';
 import { createOperatorFixture } from '../support/fixtures.ts';
 import { leaveHost, postHere } from '../support/native.ts';
+import { throwing } from '../support/throwing.ts';
 
 const ORIGIN = 'https://www.publisher.example';
 
@@ -29,7 +30,6 @@ let links: WebviewLink[];
 
 const works = { read: async () => stored, write: async (text: string) => void (stored = text) };
 
-/** Start the app, with what it has stored. */
 const start = async (more: Partial<TesseraHostOptions> = {}) => {
   await app?.close();
   const { baseUrl } = fixture;
@@ -37,12 +37,10 @@ const start = async (more: Partial<TesseraHostOptions> = {}) => {
   await fixture.settle();
 };
 
-/** The `<WebView>`, with the page of an origin. */
 const viewOf = (origin: string, post: (text: string) => void = postHere): TesseraView => ({
   injectJavaScript: (script) => new Function('window', 'location', script)({ postMessage: post }, { origin }),
 });
 
-/** Open a page, whose storage is `store`, in a webview of the app. */
 const open = async (store: Store = memoryStore()) => {
   for (const link of links.splice(0)) link.disconnect();
   const view = viewOf(ORIGIN);
@@ -103,6 +101,41 @@ describe('with a page', () => {
     await until(() => stored?.includes('"signedOut"'));
   });
 
+  test.each(['app', 'page'] as const)(
+    'a page that has the user of another page from their storage keeps that user, and logs out the app too, owner %s',
+    async (owner) => {
+      await start({ owner });
+      const store = memoryStore();
+      const openBeside = async (channel: string) => {
+        const port = {
+          postMessage: (data: string) => app.onMessage({ nativeEvent: { data, url: `${ORIGIN}/` } }, view),
+          onmessage: (_: { data: string }) => {},
+        };
+        const view = viewOf(ORIGIN, (data) => port.onmessage({ data }));
+        vi.stubGlobal(channel, port);
+        const { session } = fixture.open({
+          name: 'shared',
+          store,
+          ...(owner === 'app' && { refresh: 'off' as const }),
+        });
+        const link = connectWebview(session, { channel, owner: owner === 'app' ? 'host' : 'page' });
+        links.push(link);
+        await link.ready;
+        return { session, link, view };
+      };
+      const [first, second] = [await openBeside('one'), await openBeside('two')];
+      const answer = await answerFor('user');
+      await first.session.setTokens(answer);
+      await fixture.settle();
+      expect([app.advertisingToken, second.session.advertisingToken]).toEqual([tokenOf(answer), tokenOf(answer)]);
+      expect(log.filter((line) => line === 'app: req hello, gen 1')).toHaveLength(1);
+      first.link.disconnect();
+      app.detach(first.view);
+      await second.session.clear();
+      await until(() => stored?.includes('"signedOut"'));
+    },
+  );
+
   test('a storage that cannot be read at one start does not log the page out, and the next start has the set', async () => {
     const store = memoryStore();
     await start();
@@ -135,49 +168,65 @@ describe('with a page', () => {
     const post = vi.fn();
     const view = viewOf(ORIGIN, post);
     const data = JSON.stringify({ v: 1, ns: 'tessera', kind: 'req', type: 'hello', id: '1', gen: 0 });
-    const say = (url = `${ORIGIN}/`) => app.onMessage({ nativeEvent: { data, url } }, view);
-    for (const url of [`${ORIGIN}.other.example/`, `${ORIGIN}@other.example/`, 'https://other.example/', '']) say(url);
+    const say = (url: string) => app.onMessage({ nativeEvent: { data, url } }, view);
+    const others = [
+      `${ORIGIN}.other.example/`,
+      `${ORIGIN}@other.example/`,
+      'https://other.example/',
+      '',
+      null,
+      undefined,
+    ];
+    for (const url of others) say(url as string);
     app.detach(view);
-    say();
+    say(`${ORIGIN}/`);
     expect(post).not.toHaveBeenCalled();
     app.attach(view);
     app.attach(view);
-    say();
+    say(`${ORIGIN}/`);
     expect(post).toHaveBeenCalledTimes(1);
   });
 });
 
 describe('the app', () => {
   test('a logout that the storage refuses rejects, and so does one that is not confirmed within 10 s', async () => {
-    let write = works.write;
+    let write: (text: string) => Promise<unknown> = works.write;
     await start({ storage: { ...works, write: (text) => write(text) } });
     await app.signedIn(await answerFor('user'));
-    write = () => {
-      throw new Error('full');
-    };
+    write = throwing(new Error('full'));
     expect(await codeOf(app.signedOut())).toBe('storage_failed');
-    write = () => new Promise(() => {});
+    let end = () => {};
+    write = () => new Promise<void>((resolve) => (end = resolve));
     const logout = codeOf(app.signedOut());
     await fixture.advance(10_000);
     expect(await logout).toBe('storage_failed');
+    end();
     // Nobody waits for it: no unhandled rejection fails this file.
     write = () => Promise.reject(new Error('full'));
     void app.signedOut();
   });
 
-  test('close resolves when a write that runs has ended, and calls after it reject', async () => {
-    let end = () => {};
-    await start({ storage: { ...works, write: () => new Promise<void>((resolve) => (end = resolve)) } });
-    const logout = app.signedOut();
-    let isClosed = false;
-    const closing = app.close().then(() => (isClosed = true));
-    await fixture.settle();
-    expect(isClosed).toBe(false);
-    end();
-    await Promise.all([logout, closing]);
-    expect(await codeOf(app.signedOut())).toBe('closed');
-    expect(vi.getTimerCount()).toBe(0);
-  });
+  test.each([0, 10_000])(
+    'close ends when a write that has run for %i ms has ended, and calls after it reject',
+    async (ms) => {
+      let end = () => {};
+      const storage = { ...works, write: () => new Promise<void>((resolve) => (end = resolve)) };
+      await start({ storage });
+      const logout = codeOf(app.signedOut());
+      await fixture.advance(ms);
+      let isClosed = false;
+      const closing = app.close().then(() => (isClosed = true));
+      await fixture.settle();
+      expect(isClosed).toBe(false);
+      // It could replace what the next host writes.
+      expect(() => createTesseraHost({ baseUrl: fixture.baseUrl, origins: [ORIGIN], storage })).toThrow('another host');
+      end();
+      await closing;
+      expect(await logout).toBe(ms ? 'storage_failed' : 'done');
+      expect(await codeOf(app.signedOut())).toBe('closed');
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
 
   test("another user's answer changes nothing, and the answer of the user in force is used", async () => {
     stored = JSON.stringify({ gen: 3, user: 'signedIn', told: { token: 'x', expiresAt: 1 } });
@@ -192,9 +241,7 @@ describe('the app', () => {
   });
 
   test('functions of the app that throw or reject are reported, and a logout reaches the page', async () => {
-    const fail = () => {
-      throw new RangeError('of the app');
-    };
+    const fail = throwing(new RangeError('of the app'));
     await start({ onToken: fail, onNeedsTokens: () => Promise.reject(new RangeError('of the app')) });
     const { session } = await open();
     await app.signedIn(await answerFor('user'));
@@ -268,28 +315,26 @@ describe('the app', () => {
   });
 });
 
-describe('secureStorage', () => {
-  test('tells what is absent from what cannot be read, and stays on the device', async () => {
-    const asked: unknown[] = [];
-    const store = {
-      AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY: 3,
-      getItemAsync: async (key: string, options?: object) => {
-        asked.push([key, options]);
-        return null;
-      },
-      setItemAsync: async (key: string, value: string, options?: object) => void asked.push([key, value, options]),
-    };
-    const storage = secureStorage(store);
-    expect(await storage.read()).toBeNull();
-    await storage.write('text');
-    const options = { keychainAccessible: 3 };
-    expect(asked).toEqual([
-      ['tessera', options],
-      ['tessera', 'text', options],
-    ]);
-    const locked = { ...store, getItemAsync: () => Promise.reject(new Error('locked')) };
-    await expect(secureStorage(locked).read()).rejects.toThrow('locked');
-    expect(() => secureStorage(store, 'a b')).toThrow('key: expected');
-    await start();
-  });
+test('secureStorage tells what is absent from what cannot be read, and stays on the device', async () => {
+  const asked: unknown[] = [];
+  const store = {
+    AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY: 3,
+    getItemAsync: async (key: string, options?: object) => {
+      asked.push([key, options]);
+      return null;
+    },
+    setItemAsync: async (key: string, value: string, options?: object) => void asked.push([key, value, options]),
+  };
+  const storage = secureStorage(store);
+  expect(await storage.read()).toBeNull();
+  await storage.write('text');
+  const options = { keychainAccessible: 3 };
+  expect(asked).toEqual([
+    ['tessera', options],
+    ['tessera', 'text', options],
+  ]);
+  const locked = { ...store, getItemAsync: () => Promise.reject(new Error('locked')) };
+  await expect(secureStorage(locked).read()).rejects.toThrow('locked');
+  expect(() => secureStorage(store, 'a b')).toThrow('key: expected');
+  await start();
 });

@@ -79,7 +79,7 @@ test.each<[dii: Dii, hashLocally: ClientOptions['hashLocally'], expected: string
   },
 );
 
-const DII = 'DII: expected exactly one of email, emailHash, phone, phoneHash as a string';
+const DII = 'DII: expected an object with exactly one of email, emailHash, phone, phoneHash as a string';
 const promise = Promise.resolve(dii) as never;
 
 test.each<[what: string, call: (client: Client) => unknown, expected: string]>([

@@ -7,25 +7,24 @@ import {
   jsonBytes,
   MAX_ITEMS,
   type Source,
-} from '../../src/server/batch.ts';
+} from '../../src/server/bulk/batch.ts';
 import { rejectionOf } from './scripted-service.ts';
 
 /** Starts batches of numbers: each number counts as `bytes`, a request holds `maxBytes`. */
 const sized =
   (bytes: number, maxBytes = 1e9) =>
   () => {
-    const capacity = createCapacity(maxBytes);
+    const reserve = createCapacity(maxBytes);
     const items: number[] = [];
     return {
       items,
       add: (item: number) => {
-        const isAdded = capacity.reserve(bytes);
+        const isAdded = reserve(bytes);
         if (isAdded) items.push(item);
         return isAdded;
       },
     };
   };
-/** Split numbers into batches. */
 const split = async (source: Source<number>, bytes: number, maxBytes?: number): Promise<number[][]> =>
   (await listOf(batchesOf(source, sized(bytes, maxBytes)))).map(({ items }) => items);
 /** {@link inOrderOf} with results that need no parsing. */
@@ -127,7 +126,6 @@ test('jsonBytes equals the bytes that one more string adds to a JSON array, for 
   );
 });
 
-/** One batch per number. */
 async function* each(source: Source<number>) {
   for await (const item of source) yield item;
 }
@@ -264,9 +262,7 @@ describe('inOrder', () => {
     let give = () => {};
     async function* late() {
       yield 0;
-      await new Promise<void>((resolve) => {
-        give = resolve;
-      });
+      await new Promise<void>((resolve) => (give = resolve));
       yield 1;
     }
     const worked: number[] = [];

@@ -30,9 +30,7 @@ const clientOf = (...steps: Step[]) => {
 };
 const success = opened({ status: 'success', body: SET });
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
 describe('requests', () => {
   test('an encrypted POST with the API key as bearer token and the local time; redirects are not followed', async () => {
@@ -43,13 +41,6 @@ describe('requests', () => {
     expect(seen[0]!.headers.get('authorization')).toBe(`Bearer ${API_KEY}`);
     expect(seen[0]!.headers.get('content-type')).toBe('application/octet-stream');
     expect(inits[0]).toMatchObject({ method: 'POST', redirect: 'manual' });
-  });
-
-  test('each request has its own nonce', async () => {
-    const { client, seen } = clientOf(success);
-    await client.generate({ email: EMAIL });
-    await client.generate({ email: EMAIL });
-    expect(seen[0]!.nonce).not.toEqual(seen[1]!.nonce);
   });
 
   test('emails are hashed by default, other forms are sent as they are', async () => {
@@ -141,7 +132,9 @@ describe('requests', () => {
     const { client, seen } = clientOf(success);
     const e = await rejectionOf(client.generate(dii as never));
     expect(e).toBeInstanceOf(TypeError);
-    expect(e.message).toBe(`DII: expected exactly one of email, emailHash, phone, phoneHash as a string, ${got}`);
+    expect(e.message).toBe(
+      `DII: expected an object with exactly one of email, emailHash, phone, phoneHash as a string, ${got}`,
+    );
     expect(seen).toEqual([]);
   });
 });
@@ -150,11 +143,6 @@ describe('generate', () => {
   test('returns the parsed set', async () => {
     const { client } = clientOf(success);
     expect(await client.generate({ email: EMAIL })).toEqual({ status: 'success', tokens: parseTokenSet(SET) });
-  });
-
-  test('returns optout as a result', async () => {
-    const { client } = clientOf(opened({ status: 'optout' }));
-    expect(await client.generate({ email: EMAIL })).toEqual({ status: 'optout' });
   });
 
   test('answerOf returns the wire names that a session reads', async () => {
@@ -238,17 +226,6 @@ describe('optOut', () => {
     expect(e).toMatchObject({ code: 'client_error', status: 400 });
     expect(e.message).toContain('Invalid Token presented');
     expect(e.cause).toMatchObject({ code: 'refresh_rejected', status: 400 });
-  });
-
-  test('any other refusal keeps its code', async () => {
-    const { client } = clientOf(plain(401, { status: 'unauthorized' }));
-    expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'unauthorized', status: 401 });
-  });
-
-  test('an invalid email is a client_error and sends nothing', async () => {
-    const { client, seen } = clientOf(success);
-    expect(await rejectionOf(client.optOut({ email: 'nobody' }))).toMatchObject({ code: 'client_error' });
-    expect(seen).toEqual([]);
   });
 });
 
@@ -388,17 +365,6 @@ describe('failures', () => {
         expect(error.message).toContain(shown);
         expect(error.message).not.toMatch(/wordkey|Ann|ann|2671/);
       }
-  });
-
-  test('a truncated answer is decrypt_failed', async () => {
-    const half: Step = async (seen, signal) => {
-      const whole = new Uint8Array(await (await success(seen, signal)).arrayBuffer());
-      return new Response(whole.subarray(0, whole.length / 2), {
-        headers: { 'content-type': 'application/octet-stream' },
-      });
-    };
-    const { client } = clientOf(half);
-    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'decrypt_failed' });
   });
 
   test('no error contains a key, secret or DII', async () => {

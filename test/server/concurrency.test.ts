@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createConcurrencyLimiter } from '../../src/server/concurrency.ts';
+import { createConcurrencyLimiter } from '../../src/server/bulk/concurrency.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { rejectionOf } from './scripted-service.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Tasks that end when the test says so. */
 const worksAt = (most: number) => {
   const limiter = createConcurrencyLimiter(most);
   const open: { resolve: () => void; reject: (e: unknown) => void }[] = [];
@@ -15,7 +14,6 @@ const worksAt = (most: number) => {
         .run(() => new Promise<void>((resolve, reject) => open.push({ resolve, reject })), new AbortController().signal)
         .catch(() => {});
   };
-  /** End everything inside, one way or the other. */
   const end = async (error?: unknown) => {
     for (const work of open.splice(0)) error ? work.reject(error) : work.resolve();
     await turn();

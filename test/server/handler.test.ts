@@ -22,9 +22,7 @@ const handlerOf = (step: Step, options: Partial<TokenHandlerOptions> = {}) => {
 };
 const success = opened({ status: 'success', body: SET });
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
 describe('answers', () => {
   test('a signed-in user gets the generate answer as JSON, with no-store', async () => {
@@ -46,8 +44,8 @@ describe('answers', () => {
     expect(await response.json()).toEqual({ status: 'optout' });
   });
 
-  test.each([null, undefined])('no signed-in user (%s) is 204 without a body and without a request', async (nobody) => {
-    const { post, seen } = handlerOf(success, { user: async () => nobody });
+  test('no signed-in user is 204 without a body and without a request', async () => {
+    const { post, seen } = handlerOf(success, { user: async () => null });
     const response = await post();
     expect(response.status).toBe(204);
     expect(await response.text()).toBe('');
@@ -120,12 +118,6 @@ describe('callers', () => {
     ],
     ['a page of this origin, older browser', { origin: 'https://www.publisher.example' }, URL_OF_HANDLER, 200],
     [
-      'a page of this origin, over plain http',
-      { origin: 'http://www.publisher.example' },
-      URL_OF_HANDLER.replace('https', 'http'),
-      200,
-    ],
-    [
       'a page of this host, behind a proxy that terminates TLS',
       { origin: 'https://www.publisher.example' },
       URL_OF_HANDLER.replace('https', 'http'),
@@ -140,7 +132,6 @@ describe('callers', () => {
       403,
     ],
     ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, URL_OF_HANDLER, 403],
-    ['another site, older browser', { origin: 'https://evil.example' }, URL_OF_HANDLER, 403],
     ['another site without an origin', { 'sec-fetch-site': 'cross-site' }, URL_OF_HANDLER, 403],
     [
       'another subdomain',
@@ -167,8 +158,6 @@ describe('callers', () => {
   test.each([
     ['https://app.publisher.example', 'same-site'],
     ['capacitor://localhost', 'cross-site'],
-    ['ionic://localhost', 'cross-site'],
-    ['tauri://localhost', 'cross-site'],
     ['app://bundle', 'cross-site'],
     ['http://localhost:8100', 'cross-site'],
   ])('the configured origin %s may call from anywhere and read the answer', async (origin, site) => {
@@ -252,6 +241,7 @@ describe('failures: the page gets a status, the host the error', () => {
     expect(errors).toEqual([expect.objectContaining({ name: 'TokenError', code })]);
   });
 
+  const expectedDii = 'tokenHandler: user: expected DII, or null if nobody is signed in';
   test.each<[string, unknown, string]>([
     [
       'an invalid address',
@@ -263,13 +253,14 @@ describe('failures: the page gets a status, the host the error', () => {
       { phoneHash: 'abc' },
       'generate: POST /v2/token/generate not sent: expected a hash: 32 bytes in base64 or hexadecimal (Invalid Identifier)',
     ],
-    ['no address', { email: null }, 'tokenHandler: user: expected DII, got email as null'],
+    ['no address', { email: null }, `${expectedDii}, got email as null`],
     [
       'neither an address nor a number',
       { email: undefined, phone: null },
-      'tokenHandler: user: expected DII, got email as undefined, phone as null',
+      `${expectedDii}, got email as undefined, phone as null`,
     ],
-  ])('a signed-in user with %s is 204, like nobody, and reported', async (_, dii, message) => {
+    ['a forgotten return', undefined, `${expectedDii}, got undefined`],
+  ])('a user with %s is 204, like nobody, and reported', async (_, dii, message) => {
     const { post, errors, seen } = handlerOf(success, { user: () => dii as never });
     const response = await post();
     expect([response.status, await response.text()]).toEqual([204, '']);
@@ -365,7 +356,8 @@ describe('failures: the page gets a status, the host the error', () => {
     },
   );
 
-  const EXPECTED_DII = 'user: DII: expected exactly one of email, emailHash, phone, phoneHash as a string';
+  const EXPECTED_DII =
+    'user: DII: expected an object with exactly one of email, emailHash, phone, phoneHash as a string';
   test.each<[name: string, returned: unknown, message: string]>([
     ['user', DII.email, `${EXPECTED_DII}, got string`],
     ['user', '', `${EXPECTED_DII}, got empty string`],
@@ -440,28 +432,18 @@ describe('wrong options are TypeErrors', () => {
     [{ client }, 'user: expected function, got undefined'],
     [
       { client, user: () => null, origin: 'https://a.example' },
-      'origin: expected one of client, user, origins, onError, tcfConsent, timeoutMs, got an unknown name',
+      'origin: expected one of client, user, origins, onError, tcfConsent, timeoutMs, got an unknown name; did you mean origins?',
     ],
     [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
     [{ client, user: () => null, tcfConsent: 'CP' }, 'tcfConsent: expected function, got string'],
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],
-    [
-      { client, user: () => null, origins: ['https://a.example/'] },
-      "origins: expected each as 'scheme://host', without a path, got 'https://a.example/'",
-    ],
-    [
-      { client, user: () => null, origins: ['*'] },
-      "origins: expected each as 'scheme://host', without a path, got '*'",
-    ],
-    [
-      { client, user: () => null, origins: ['https://*.a.example'] },
-      "origins: expected each as 'scheme://host', without a path, got 'https://*.a.example'",
-    ],
     ...[
+      '*',
+      'https://*.a.example',
+      'https://a.example/',
       'null',
       'file://',
       'capacitor:localhost',
-      'capacitor://localhost/',
       'capacitor://user@localhost',
       'Capacitor://localhost',
       'https://a.example:443',
@@ -480,7 +462,5 @@ describe('wrong options are TypeErrors', () => {
       { client, user: () => null, timeoutMs: '5s' },
       'timeoutMs: expected a whole number from 1 to 2147483647, got string',
     ],
-  ])('%j', (options, message) => {
-    expect(() => tokenHandler(options as never)).toThrow(new TypeError(message));
-  });
+  ])('%j', (options, message) => expect(() => tokenHandler(options as never)).toThrow(new TypeError(message)));
 });

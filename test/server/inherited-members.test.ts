@@ -1,7 +1,7 @@
 /** A library may have set members of `Object.prototype`, which every object then has: client and handler take none of them. */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Client, createClient, tokenHandler } from '../../src/server/index.ts';
+import { answerOf, type Client, createClient, tokenHandler } from '../../src/server/index.ts';
 import { opened, optionsFor, SECRET, SET, scriptedService } from './scripted-service.ts';
 
 const DII = { email: 'user@example.com' };
@@ -98,4 +98,34 @@ test('a client needs its own secret, and answers of the service have their own s
   );
   endInheritance();
   expect(outcome).toBe('malformed_response');
+});
+
+test.each<[what: string, members: object, call: (client: Client) => unknown, expected: string]>([
+  ['an opt-out was recorded', { optout: 'OK' }, (client) => client.optOut(DII), 'malformed_response'],
+  [
+    'a bucket has rotated',
+    { bucket_id: 'planted', last_updated: '2026-01-01T00:00:00' },
+    (client) => client.rotatedBuckets(0),
+    'malformed_response',
+  ],
+  [
+    'nobody has opted out',
+    { opted_out: [] },
+    (client) => client.optOutStatus(['raw'])[Symbol.asyncIterator]().next(),
+    'malformed_response',
+  ],
+  ['a user has opted out', { status: 'optout' }, () => answerOf({} as never), 'TypeError'],
+])('that %s is not read from what every object inherits', async (_, members, call, expected) => {
+  const body = 'bucket_id' in members ? [{}] : {};
+  const client = createClient({
+    ...optionsFor(scriptedService(opened({ status: 'success', body }))),
+    retry: { tries: 1 },
+  });
+  inherit(members);
+  const outcome = await (async () => call(client))().then(
+    () => 'believed',
+    ({ code, name }) => code ?? name,
+  );
+  endInheritance();
+  expect(outcome).toBe(expected);
 });

@@ -47,9 +47,7 @@ const phones = (count: number): Dii[] => Array.from({ length: count }, (_, i) =>
 const holding = (answer: Step) => {
   const held = { now: 0, most: 0 };
   let release = () => {};
-  const gone = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const gone = new Promise<void>((resolve) => (release = resolve));
   const step: Step = async (seen, signal) => {
     held.most = Math.max(held.most, ++held.now);
     await gone;
@@ -259,33 +257,6 @@ describe('faults while mapping', () => {
     const { client } = clientOf([mapper]);
     expect(() => client.mapIdentities(source as never)).toThrow(TypeError);
   });
-
-  test('an abort rejects with its reason and aborts the requests', async () => {
-    const silent: Step = () => new Promise<Response>(() => {});
-    const { client, inits } = clientOf([silent]);
-    const controller = new AbortController();
-    const rejection = rejectionOf(client.mapIdentities(phones(1), { signal: controller.signal }).toArray());
-    await until(() => inits.length === 1);
-    const reason = new Error('stop');
-    controller.abort(reason);
-    expect(await rejection).toBe(reason);
-    expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
-  });
-
-  test('a 429 lowers the number of requests in flight, successes raise it again', async () => {
-    const busy = holding(plain(429));
-    const calm = holding(mapper);
-    let asked = 0;
-    const step: Step = (seen, signal) => (asked++ < 8 ? busy : calm).step(seen, signal);
-    const { client } = clientOf([step], { concurrency: 8 });
-    const results = client.mapIdentities(phones(60_000)).toArray();
-    await until(() => busy.held.now === 8);
-    busy.release();
-    await until(() => calm.held.now === 4);
-    calm.release();
-    expect(await results).toHaveLength(60_000);
-    expect(calm.held.most).toBeLessThan(8);
-  });
 });
 
 describe('mapIdentitiesV2', () => {
@@ -314,9 +285,7 @@ describe('mapIdentitiesV2', () => {
 
   test('cancels the request of the other form if one is refused', async () => {
     let arrive = () => {};
-    const arrived = new Promise<void>((resolve) => {
-      arrive = resolve;
-    });
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
     let other: AbortSignal | null | undefined;
     const { client, seen } = clientOf([
       async (request, signal) => {

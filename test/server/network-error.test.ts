@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createClient } from '../../src/server/index.ts';
+import { throwing } from '../support/throwing.ts';
 import { API_KEY, optionsFor, rejectionOf, SECRET, scriptedService } from './scripted-service.ts';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -25,9 +26,9 @@ test.each([
   ['ENEW', 'got no answer from HOST (ENEW)'],
   ['a sentence with a secret', 'got no answer from HOST (a network failure)'],
 ])('the message says in words what %s means', async (code, message) => {
-  const service = scriptedService(() => {
-    throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) });
-  });
+  const service = scriptedService(
+    throwing(new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) })),
+  );
   const client = createClient(optionsFor(service));
   const error = await rejectionOf(client.generate({ email: 'user@example.com' }));
   expect([error.code, error.message]).toEqual([
@@ -45,9 +46,7 @@ test.each([
   [new Error(), 'requires a user name and a password (407)'],
   [new Error('Proxy response (403) !== 200 when HTTP Tunneling'), 'refuses the connection (403)'],
 ])('a proxy that refuses is named: %s', async (cause, message) => {
-  const service = scriptedService(() => {
-    throw new TypeError('fetch failed', { cause });
-  });
+  const service = scriptedService(throwing(new TypeError('fetch failed', { cause })));
   const error = await rejectionOf(createClient(optionsFor(service)).generate({ email: 'user@example.com' }));
   expect(error.message).toBe(
     `generate: POST /v2/token/generate: got no answer from https://operator.example: a proxy ${message}`,
@@ -70,9 +69,9 @@ test('a port that fetch blocks is named as the cause, and whether the operator r
 
 test('a proxy of the environment that fetch does not use is named', async () => {
   vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128');
-  const service = scriptedService(() => {
-    throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ENOTFOUND' }) });
-  });
+  const service = scriptedService(
+    throwing(new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ENOTFOUND' }) })),
+  );
   const messageOf = async () =>
     (await rejectionOf(createClient(optionsFor(service)).generate({ email: 'user@example.com' }))).message;
   const remedy =

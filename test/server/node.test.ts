@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
 import { toNodeListener } from '../../src/server/node.ts';
-import { opened, optionsFor, SET, scriptedService } from './scripted-service.ts';
+import { opened, optionsFor, rejectionOf, SET, scriptedService } from './scripted-service.ts';
 
 const serve = async (listener: (request: IncomingMessage, response: ServerResponse) => unknown) => {
   const server = createServer(listener).listen(0, '127.0.0.1');
@@ -77,4 +77,23 @@ test('no global of the process is changed', () => {
   const before = Object.getOwnPropertyDescriptors(globalThis);
   toNodeListener(() => new Response());
   expect(Object.getOwnPropertyDescriptors(globalThis)).toEqual(before);
+});
+
+test('a client is no handler, and a handler that Node calls by itself names toNodeListener', async () => {
+  const client = createClient(optionsFor(scriptedService(opened({ status: 'success', body: SET }))));
+  expect(() => toNodeListener(client as never)).toThrow(
+    new TypeError(
+      'toNodeListener: handler: expected function, such as tokenHandler({ client, user }) returns, got object',
+    ),
+  );
+  let refused: Promise<unknown> | undefined;
+  const tokens = tokenHandler({ client, user: () => null });
+  const { url } = await serve((request, response) => {
+    refused = rejectionOf(tokens(request as never));
+    response.end();
+  });
+  await fetch(url, { method: 'POST' });
+  expect(String(await refused)).toBe(
+    'TypeError: tokenHandler: request: expected a Request, got a request of node:http: wrap the handler in toNodeListener of tessera-id/server/node',
+  );
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Rows, resultsOf } from '../../src/server/results.ts';
+import { type Rows, resultsOf } from '../../src/server/bulk/results.ts';
 import { rejectionOf } from './scripted-service.ts';
 
 const rowsOf = (batch: readonly number[]): Rows<number> => ({ length: batch.length, at: (i) => batch[i]! });
@@ -23,7 +23,6 @@ const resultsIn = (batches: readonly (readonly number[] | 'fail')[]) => {
   return { state, results };
 };
 
-/** The same results from an async generator. */
 async function* plainly(batches: AsyncIterable<readonly number[]>) {
   for await (const batch of batches) yield* batch;
 }
@@ -77,11 +76,12 @@ describe('results one by one', () => {
   });
 });
 
-test('batches(), iteration and toArray() return the same results', async () => {
+test('batches(), iteration, toArray() and await return the same results', async () => {
   const batches = [[1, 2], [], [3]];
   const { results } = resultsIn(batches);
   const read: (readonly number[])[] = [];
   for await (const batch of results.batches()) read.push(batch);
   expect(read).toEqual(batches);
   expect(await results.toArray()).toEqual([1, 2, 3]);
+  expect(await results).toEqual([1, 2, 3]);
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MAX_RETRY_AFTER_MS, retryDelayMs, sleep, withRetries } from '../../src/server/retry.ts';
+import { MAX_RETRY_AFTER_MS, retryDelayMs, sleep, withRetries } from '../../src/server/bulk/retry.ts';
 import { MAX_TIMER_MS } from '../../src/token/checks.ts';
 import { type ErrorCode, TokenError } from '../../src/token/errors.ts';
 import { rejectionOf } from './scripted-service.ts';

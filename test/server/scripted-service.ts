@@ -18,7 +18,6 @@ export const API_KEY = 'UID2-C-T-999-abcdef.key-that-nobody-may-see-in-an-error'
 export interface Seen {
   readonly path: string;
   readonly headers: Headers;
-  /** Bytes of the body as sent. */
   readonly length: number;
   readonly sealed: Bytes;
   readonly at: number;
@@ -32,7 +31,6 @@ export type Step = (seen: Seen, signal: AbortSignal) => Response | Promise<Respo
 
 const key = () => aesKey(fromB64(SECRET));
 
-/** Encrypted 200 answer to `seen`. */
 export const opened =
   (json: unknown, { at = NOW, nonce }: { at?: number; nonce?: Bytes } = {}): Step =>
   async (seen) => {
@@ -43,19 +41,16 @@ export const opened =
       : new Response(toB64(bytes), { status: 200, headers: { 'content-type': 'text/plain' } });
   };
 
-/** Encrypted 200 answer to a refresh. */
 export const refreshed =
   (json: unknown, responseKey = RESPONSE_KEY): Step =>
   async () =>
     new Response(toB64(await sealRefresh(await aesKey(fromB64(responseKey)), JSON.stringify(json))));
 
-/** Unencrypted answer. */
 export const plain =
   (status: number, body: unknown = '', headers: Record<string, string> = {}): Step =>
   () =>
     new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers });
 
-/** A connection that breaks. */
 export const broken: Step = () => {
   throw new TypeError('fetch failed');
 };
@@ -91,7 +86,6 @@ export const scriptedService = (...steps: Step[]) => {
   return { fetch, seen, inits };
 };
 
-/** Client options for a scripted service. */
 export const optionsFor = (service: { fetch: ClientOptions['fetch'] }): ClientOptions => ({
   baseUrl: 'https://operator.example',
   apiKey: API_KEY,
@@ -100,7 +94,6 @@ export const optionsFor = (service: { fetch: ClientOptions['fetch'] }): ClientOp
   now: () => NOW,
 });
 
-/** The body of a generate answer. */
 export const SET = {
   advertising_token: 'advertising-token',
   refresh_token: 'r'.repeat(388),
@@ -110,7 +103,6 @@ export const SET = {
   refresh_expires: NOW + 86_400_000,
 };
 
-/** What a promise rejected with. */
 export const rejectionOf = async (promise: Promise<unknown>): Promise<Error & { code?: string; status?: number }> => {
   try {
     await promise;

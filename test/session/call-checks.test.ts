@@ -2,15 +2,14 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import type { Session } from '../../src/session/index.ts';
+import { loaded } from '../support/clock.ts';
 import { fixtureForEachTest, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
-/** A session whose types do not stop a wrong argument. */
 type Untyped = Record<keyof Session, (...given: unknown[]) => unknown>;
 
 const open = async () => {
-  const opened = fixture.openStored({ user: 'account-a', tokens: success(1) });
-  await opened.session.ready;
+  const opened = await loaded(fixture.openStored({ user: 'account-a', tokens: success(1) }));
   return { ...opened, untyped: opened.session as unknown as Untyped };
 };
 
@@ -19,20 +18,24 @@ describe('a wrong argument is named, with what was expected and what came', () =
   const events = 'token or expired or optout or needsTokens or error';
   const CALLS: Record<string, (session: Untyped) => unknown> = {
     'setTokens: options: expected object, got string': (s) => s.setTokens(success(2), 'account-b'),
-    'setTokens: options.usr: expected one of user, got an unknown name': (s) => s.setTokens(success(2), { usr: 'b' }),
+    'setTokens: options.usr: expected one of user, got an unknown name; did you mean user?': (s) =>
+      s.setTokens(success(2), { usr: 'b' }),
     'setTokens: options: expected object, got array': (s) => s.setTokens(success(2), ['b']),
     'signIn: options: expected object, got string': (s) => s.signIn('account-b'),
-    'signIn: options.username: expected one of user, got an unknown name': (s) => s.signIn({ username: 'account-b' }),
+    'signIn: options.username: expected one of user, got an unknown name; did you mean user?': (s) =>
+      s.signIn({ username: 'account-b' }),
     'signIn: options: expected object, got an event: listen with () => session.signIn()': (s) => s.signIn(click()),
     'clear: options: expected object, got boolean': (s) => s.clear(true),
-    'clear: options.forgetAll: expected one of forget, got an unknown name': (s) => s.clear({ forgetAll: true }),
+    'clear: options.forgetAll: expected one of forget, got an unknown name; did you mean forget?': (s) =>
+      s.clear({ forgetAll: true }),
     'clear: options.forget: expected boolean, got string': (s) => s.clear({ forget: 'yes' }),
     'clear: options: expected object, got an event: listen with () => session.clear()': (s) => s.clear(click()),
     'getToken: options: expected object, got number': (s) => s.getToken(500),
-    'getToken: options.timeout: expected one of timeoutMs, got an unknown name': (s) => s.getToken({ timeout: 500 }),
-    'getToken: options.timeoutMs: expected number of ms from 0, got string': (s) => s.getToken({ timeoutMs: '500' }),
-    'getToken: options.timeoutMs: expected number of ms from 0, got NaN': (s) => s.getToken({ timeoutMs: Number.NaN }),
-    'getToken: options.timeoutMs: expected number of ms from 0, got -1': (s) => s.getToken({ timeoutMs: -1 }),
+    'getToken: options.timeout: expected one of timeoutMs, got an unknown name; did you mean timeoutMs?': (s) =>
+      s.getToken({ timeout: 500 }),
+    'getToken: options.timeoutMs: expected number, got string': (s) => s.getToken({ timeoutMs: '500' }),
+    'getToken: options.timeoutMs: expected number of 0 or more, got NaN': (s) => s.getToken({ timeoutMs: Number.NaN }),
+    'getToken: options.timeoutMs: expected number of 0 or more, got -1': (s) => s.getToken({ timeoutMs: -1 }),
     [`on: event: expected ${events}, got "tokens"; did you mean 'token'?`]: (s) => s.on('tokens', () => {}),
     [`on: event: expected ${events}, got "needs_tokens"; did you mean 'needsTokens'?`]: (s) =>
       s.on('needs_tokens', () => {}),

@@ -1,29 +1,18 @@
 /** What `getToken()` and `refresh()` return, and that a page may ignore the promises. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
-import {
-  answersPlain,
-  createFixture,
-  hangs,
-  offline,
-  recordOf,
-  restoreGlobals,
-  success,
-  watchRejections,
-} from './fixtures.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { HOUR, loaded, names, START } from '../support/clock.ts';
+import { answersPlain, fixtureForEachTest, hangs, offline, recordOf, success, watchRejections } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 const ENDED = answersPlain(400, { status: 'expired_token' });
 
 describe('getToken()', () => {
   test('rejects with `timeout` after its own `timeoutMs`, by default after the session’s', async () => {
-    const fixture = createFixture(hangs);
-    const { session } = fixture.open({ provide: () => new Promise(() => {}), timeoutMs: 4000 });
-    await session.ready;
+    fixture.serve(hangs);
+    const { session } = await loaded(fixture.open({ provide: () => new Promise(() => {}), timeoutMs: 4000 }));
     const outcomes: string[] = [];
     session.getToken({ timeoutMs: 500 }).catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
     session.getToken().catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
@@ -32,10 +21,8 @@ describe('getToken()', () => {
   });
 
   test('leaves nothing to do once it has timed out, however often a page asks before there is consent', async () => {
-    const fixture = createFixture();
     const now = vi.fn(() => Date.now());
-    const { session } = fixture.open({ now, consent: () => new Promise(() => {}) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ now, consent: () => new Promise(() => {}) }));
     /** How often one more call reads the clock, which the session does each time it decides. */
     const readings = async () => {
       now.mockClear();
@@ -53,12 +40,11 @@ describe('getToken()', () => {
     ['waits', memoryStore, 'timeout'],
     ['has a token at hand', () => memoryStore(recordOf(1)), 'advertising-1'],
   ])('that %s makes no other call decide again', async (_, storeOf, expected) => {
-    const fixture = createFixture(hangs);
+    fixture.serve(hangs);
     /** How often a call reads the clock, which the session does each time it decides, where `count` calls are made at once. */
     const readings = async (count: number) => {
       const now = vi.fn(() => Date.now());
-      const { session } = fixture.open({ now, store: storeOf(), provide: () => new Promise(() => {}) });
-      await session.ready;
+      const { session } = await loaded(fixture.open({ now, store: storeOf(), provide: () => new Promise(() => {}) }));
       await fixture.settle();
       now.mockClear();
       const calls = Array.from({ length: count }, () => session.getToken({ timeoutMs: 10 }).catch(({ code }) => code));
@@ -69,16 +55,7 @@ describe('getToken()', () => {
     expect(await readings(400)).toBeLessThanOrEqual(await readings(40));
   });
 
-  test('shares one request among many callers', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    const tokens = await Promise.all(Array.from({ length: 5 }, () => session.getToken()));
-    expect(new Set(tokens)).toEqual(new Set(['advertising-2']));
-    expect(fixture.sent).toHaveLength(1);
-  });
-
   test('waits for the stored token when the store has not been read yet', async () => {
-    const fixture = createFixture();
     const { session } = fixture.openStored();
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
@@ -86,47 +63,9 @@ describe('getToken()', () => {
   });
 });
 
-describe('getToken() rejects with no_token, whatever failed before,', () => {
-  const unreadable = (): Store => ({ ...memoryStore(), read: () => Promise.reject(new Error('no')) });
-
-  test.each<[string, () => Partial<SessionOptions>]>([
-    ['without `provide` on a page whose store failed', () => ({ store: unreadable() })],
-    ['if nobody is signed in on a page whose store failed', () => ({ store: unreadable(), provide: async () => null })],
-    [
-      'if `provide`, which failed at first, says that nobody is signed in',
-      () => ({ provide: vi.fn(async () => null).mockRejectedValueOnce(new Error('down')) }),
-    ],
-  ])('%s', async (_, options) => {
-    const fixture = createFixture();
-    const { session } = fixture.open(options());
-    await session.ready;
-    await fixture.advance(MINUTE);
-    expect(session.state.lastError).toBeDefined();
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-  });
-
-  test('after consent is given on a page whose gate failed', async () => {
-    vi.spyOn(console, 'warn').mockReturnValue();
-    const fixture = createFixture();
-    let answer = (_: boolean) => {};
-    const consent: SessionOptions['consent'] = (onChange) => {
-      answer = onChange;
-      return Promise.reject(new Error('no gate'));
-    };
-    const { session } = fixture.open({ consent });
-    await fixture.settle();
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
-    answer(true);
-    await fixture.settle();
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-  });
-});
-
 describe('refresh()', () => {
   test('refreshes at once even if nothing is due, and shares one request among many callers', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored();
-    await session.ready;
+    const { session, events } = await loaded(fixture.openStored());
     await Promise.all([session.refresh(), session.refresh(), session.refresh()]);
     expect(fixture.sent).toHaveLength(1);
     expect(session.advertisingToken).toBe('advertising-2');
@@ -138,16 +77,13 @@ describe('refresh()', () => {
     ['a refusal', answersPlain(401), 'http_status'],
     ['an ended refresh token', ENDED, 'refresh_rejected'],
   ])('rejects with the error of the attempt: %s', async (_, service, code) => {
-    const fixture = createFixture(service);
-    const { session } = fixture.openStored();
-    await session.ready;
+    fixture.serve(service);
+    const { session } = await loaded(fixture.openStored());
     await expect(session.refresh()).rejects.toMatchObject({ name: 'TokenError', code });
   });
 
   test('rejects with `no_token` when there is neither a set to refresh nor `provide`', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open();
-    await session.ready;
+    const { session } = await loaded(fixture.open());
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_token' });
     expect(fixture.sent).toEqual([]);
   });
@@ -155,7 +91,6 @@ describe('refresh()', () => {
 
 describe("refresh: 'off'", () => {
   test('never refreshes: the token stays in force until it expires', async () => {
-    const fixture = createFixture();
     const { session, events } = fixture.openStored({ refresh: 'off' });
     await fixture.advance(2 * HOUR);
     expect(fixture.sent).toEqual([]);
@@ -165,7 +100,6 @@ describe("refresh: 'off'", () => {
   });
 
   test('the host acts for the service: setTokens lifts an opt-out, in every tab and for good', async () => {
-    const fixture = createFixture();
     const store = memoryStore();
     const { session, events } = fixture.open({ store, name: 'off', refresh: 'off' });
     const { session: other } = fixture.open({ store, name: 'off', refresh: 'off' });
@@ -178,40 +112,11 @@ describe("refresh: 'off'", () => {
     expect(names(events)).toEqual(['optout', 'token set']);
     expect(await store.read()).not.toMatchObject({ optedOut: expect.anything() });
   });
-
-  test('a set that was rendered into a page, or that `provide` returns, does not lift an opt-out', async () => {
-    const fixture = createFixture();
-    const store = memoryStore();
-    const first = fixture.open({ store, refresh: 'off' });
-    await first.session.setTokens({ status: 'optout' });
-    first.session.close();
-    const provide = vi.fn(async () => success(3));
-    const { session } = fixture.open({ store, refresh: 'off', tokens: success(2), provide });
-    await session.ready;
-    await session.refresh().catch(() => {});
-    expect([session.state.phase, session.advertisingToken]).toEqual(['optedOut', undefined]);
-  });
-
-  test('refresh() calls `provide`; without it, it rejects and emits no `needsTokens` event', async () => {
-    const fixture = createFixture();
-    const provide = vi.fn(async () => success(9));
-    const withProvide = fixture.openStored({ refresh: 'off', provide });
-    await withProvide.session.ready;
-    await withProvide.session.refresh();
-    expect(withProvide.session.advertisingToken).toBe('advertising-9');
-    expect(provide).toHaveBeenCalledOnce();
-
-    const without = fixture.openStored({ refresh: 'off' });
-    await without.session.ready;
-    await expect(without.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
-    expect(names(without.events)).toEqual(['token load']);
-    expect(fixture.sent).toEqual([]);
-  });
 });
 
 test('promises that the page ignores cause no unhandled rejection', async () => {
   const { seen, stop } = watchRejections();
-  const fixture = createFixture(offline);
+  fixture.serve(offline);
   const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
   void session.setTokens('nonsense' as never);
   void session.getToken();

@@ -1,13 +1,12 @@
 /** Device clocks that are wrong, set back, or ahead, and devices that sleep. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/clock.ts';
+import { DAY, HOUR, loaded, MINUTE, names, START } from '../support/clock.ts';
 import {
-  createFixture,
+  fixtureForEachTest,
   openLoaded,
   recordOf,
-  restoreGlobals,
   rotate,
   type Service,
   sealedFor,
@@ -15,8 +14,7 @@ import {
   success,
 } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('the device’s clock', () => {
   test('set back while the page is open: the refresh is still on time', async () => {
@@ -33,7 +31,7 @@ describe('the device’s clock', () => {
 
   test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
     let answer = (_: Response) => {};
-    const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
+    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
     await fixture.advance(15 * MINUTE);
     const late = await rotate(fixture.sent[0]!);
@@ -47,14 +45,13 @@ describe('the device’s clock', () => {
 });
 
 describe.each([-DAY, 90 * MINUTE])('two tabs whose clocks differ by %d ms', (ms) => {
-  const openBoth = async (service?: Service) => {
-    const fixture = createFixture(service);
-    const name = `clocks-${ms}-${service ? 'down' : 'up'}`;
+  const openBoth = async (service: Service = rotate) => {
+    fixture.serve(service);
+    const name = `clocks-${ms}-${service === rotate ? 'up' : 'down'}`;
     const store = memoryStore();
     const first = fixture.open({ store, name, now: () => Date.now() + ms });
     await first.session.setTokens(success(1));
-    const { session } = fixture.open({ store, name });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store, name }));
     return { ...fixture, session };
   };
 
@@ -77,7 +74,6 @@ describe.each([-DAY, 90 * MINUTE])('two tabs whose clocks differ by %d ms', (ms)
 });
 
 test('set back during a refresh whose Date header cannot be read: no token is returned after its expiry', async () => {
-  const fixture = createFixture();
   const startedAt = performance.now();
   const realNow = () => START + performance.now() - startedAt;
   let answer = () => {};

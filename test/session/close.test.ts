@@ -1,14 +1,14 @@
 /** What a closed session leaves behind: what is stored, and nothing else. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import {
-  createFixture,
+  type createFixture,
+  fixtureForEachTest,
   hangs,
   offline,
   recordOf,
-  restoreGlobals,
   rotate,
   setVisible,
   showSilently,
@@ -16,8 +16,7 @@ import {
   watchRejections,
 } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 /** Count the listeners on window and document, those removed by an abort signal included. */
 const pageListeners = () => {
@@ -48,10 +47,8 @@ const pageListeners = () => {
 test('close() leaves no timer, listener, channel or database connection', async () => {
   const listeners = pageListeners();
   const channels = vi.spyOn(BroadcastChannel.prototype, 'close');
-  const fixture = createFixture();
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
-  const { session } = fixture.open({ store });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store }));
   await fixture.settle();
   expect(vi.getTimerCount()).toBe(1);
   expect(listeners.left()).toBeGreaterThan(0);
@@ -68,7 +65,7 @@ test.each([
   ['during a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
   ['during a call of `provide`', { store: () => memoryStore(), provide: () => new Promise<never>(() => {}) }, rotate],
 ])('close() %s leaves no timer, and a waiting getToken() settles', async (_, { store, ...options }, service) => {
-  const fixture = createFixture(service);
+  fixture.serve(service);
   const { session } = fixture.open({ store: store(), ...options });
   await fixture.settle();
   const waiting = session.getToken({ timeoutMs: HOUR }).then(
@@ -83,7 +80,6 @@ test.each([
 });
 
 test('close() while the store hangs: after 1.5 s no timer is left, and no event was emitted', async () => {
-  const fixture = createFixture();
   const { session, events } = fixture.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
   const waiting = session.getToken({ timeoutMs: HOUR }).catch(({ code }) => code);
   await fixture.settle();
@@ -95,9 +91,7 @@ test('close() while the store hangs: after 1.5 s no timer is left, and no event 
 });
 
 test('a closed session rejects every call with `closed`, sends nothing, emits nothing and returns no token', async () => {
-  const fixture = createFixture();
-  const { session, events, store } = fixture.openStored();
-  await session.ready;
+  const { session, events, store } = await loaded(fixture.openStored());
   await fixture.settle();
   const emitted = events.length;
   session.close();
@@ -119,7 +113,7 @@ test('a closed session rejects every call with `closed`, sends nothing, emits no
 });
 
 test('closing a page that is shown again without an event writes nothing', async () => {
-  const fixture = createFixture(offline);
+  fixture.serve(offline);
   const inner = memoryStore(recordOf(1));
   const { session } = fixture.open({ store: inner });
   await fixture.advance(15 * MINUTE);
@@ -132,7 +126,6 @@ test('closing a page that is shown again without an event writes nothing', async
 });
 
 test('close() may be called twice and before anything is loaded; `ready` still resolves', async () => {
-  const fixture = createFixture();
   const { session, events } = fixture.openStored();
   session.close();
   session.close();
@@ -149,9 +142,7 @@ describe('a write in progress when the session is closed', () => {
     ['clear', (session) => session.clear()],
   ])('of %s is completed, and its promise resolves', async (_, call) => {
     const { seen, stop } = watchRejections();
-    const fixture = createFixture();
-    const { session, store } = fixture.openStored();
-    await session.ready;
+    const { session, store } = await loaded(fixture.openStored());
     const done = call(session);
     session.close();
     await expect(done).resolves.toBeUndefined();
@@ -162,7 +153,6 @@ describe('a write in progress when the session is closed', () => {
   });
 
   test('of a logout still reaches the other tabs', async () => {
-    const fixture = createFixture();
     const store = memoryStore(recordOf(1));
     const leaving = fixture.open({ store, name: 'close-tabs' });
     const staying = fixture.open({ store, name: 'close-tabs' });
@@ -175,7 +165,6 @@ describe('a write in progress when the session is closed', () => {
 });
 
 test('closing a session does not close another one of the same name', async () => {
-  const fixture = createFixture();
   const store = memoryStore(recordOf(1));
   const one = fixture.open({ store, name: 'close-one' });
   const two = fixture.open({ store, name: 'close-one' });
@@ -187,9 +176,7 @@ test('closing a session does not close another one of the same name', async () =
 });
 
 test('close() right after refresh(): nothing is sent, and the promise rejects with `closed`', async () => {
-  const fixture = createFixture(rotate);
-  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store: memoryStore(recordOf(1)) }));
   const refreshed = session.refresh();
   session.close();
   await expect(refreshed).rejects.toMatchObject({ code: 'closed' });
@@ -212,7 +199,7 @@ test('opening and closing 100 sessions leaves no timer, listener, channel or unh
   }
   vi.stubGlobal('BroadcastChannel', Channel);
   const listeners = pageListeners();
-  const fixture = createFixture(hangs);
+  fixture.serve(hangs);
   const store = memoryStore(recordOf(1, START - 20 * MINUTE));
   for (let n = 0; n < 100; n++) {
     const { session } = fixture.open({ store, name: 'close-100' });

@@ -1,13 +1,12 @@
 /** Withdrawn consent: the session erases what it holds and stores, and nothing brings it back. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, until, useFakeClock } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names, until } from '../support/clock.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
-import { BASE_URL, createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
+import { BASE_URL, fixtureForEachTest, recordOf, rotate, success, watchRejections } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('consent withdrawn', () => {
   test('erases page and store at once; no request, event or timer follows', async () => {
@@ -118,7 +117,6 @@ describe('consent withdrawn', () => {
 });
 
 test('consent withdrawn in a tab whose store had failed: the set in the store is erased as well', async () => {
-  const fixture = createFixture();
   const { consent, withdraw } = controlledConsent(true);
   const inner = memoryStore({ ...recordOf(1), generation: 8 });
   let fails = true;
@@ -126,8 +124,7 @@ test('consent withdrawn in a tab whose store had failed: the set in the store is
     read: async () => (fails ? Promise.reject(new Error('out of order')) : inner.read()),
     update: async (change) => (fails ? Promise.reject(new Error('out of order')) : inner.update(change)),
   };
-  const { session } = fixture.open({ store, consent });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store, consent }));
   fails = false;
   await session.setTokens(success(3));
   withdraw();
@@ -139,21 +136,16 @@ test.each([
   ['consent is withdrawn', 'no_consent'],
   ['the session is closed', 'closed'],
 ])('if %s while an attempt takes its lease, `provide` is not called', async (how, code) => {
-  const fixture = createFixture(rotate);
   const provide = vi.fn(async () => null);
   const { consent, withdraw } = controlledConsent(true);
   const inner = memoryStore();
   let release: (() => void) | undefined;
   let holds = false;
   const update: Store['update'] = async (change) => {
-    if (holds)
-      await new Promise<void>((resolve) => {
-        release = resolve;
-      });
+    if (holds) await new Promise<void>((resolve) => (release = resolve));
     return inner.update(change);
   };
-  const { session } = fixture.open({ provide, store: { ...inner, update }, consent });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ provide, store: { ...inner, update }, consent }));
   await fixture.settle();
   provide.mockClear();
   holds = true;
@@ -171,14 +163,9 @@ test.each([
 
 test('a change of consent after close() has no effect', async () => {
   const { seen, stop } = watchRejections();
-  const fixture = createFixture(rotate);
   const { consent, withdraw } = controlledConsent(true);
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() };
-  const { session } = fixture.open({
-    store,
-    consent,
-  });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store, consent }));
   session.close();
   await fixture.settle();
   withdraw();

@@ -1,12 +1,11 @@
 /** Consent: before it is given, the session uses neither storage nor network. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { HOUR, names, until, useFakeClock } from '../support/clock.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { HOUR, loaded, names, until } from '../support/clock.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
-import { createFixture, dispatch, recordOf, restoreGlobals, success, watchRejections } from './fixtures.ts';
+import { dispatch, fixtureForEachTest, recordOf, success, watchRejections } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('before consent', () => {
   test('neither storage nor network nor `provide` is used, and `ready` resolves with nothing loaded', async () => {
@@ -35,9 +34,7 @@ describe('before consent', () => {
   });
 
   test('getToken() and refresh() reject with `no_consent` if it is denied', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored({ consent: () => false });
-    await session.ready;
+    const { session } = await loaded(fixture.openStored({ consent: () => false }));
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent' });
   });
@@ -93,9 +90,7 @@ describe('consent given', () => {
     ['synchronously', () => true],
     ['by a promise', async () => true],
   ])('%s: the stored token is loaded', async (_, consent) => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored({ consent });
-    await session.ready;
+    const { session, events } = await loaded(fixture.openStored({ consent }));
     await until(() => session.advertisingToken);
     await fixture.settle();
     expect(session.state.waitingFor).toBeUndefined();
@@ -113,7 +108,6 @@ describe('consent given', () => {
   });
 
   test('by `onChange` inside the `consent` call: the stored token is loaded', async () => {
-    const fixture = createFixture();
     const { session } = fixture.openStored({
       consent: (onChange) => {
         onChange(true);
@@ -154,10 +148,8 @@ describe('a gate that fails means no consent, and the page is notified why', () 
 
   test.each(Object.entries(FAULTS))('%s', async (message, consent) => {
     const { seen, stop } = watchRejections();
-    const fixture = createFixture();
     const { store, touched } = watchedStore(recordOf(1));
-    const { session, events } = fixture.open({ store, consent: consent as never });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store, consent: consent as never }));
     await fixture.advance(HOUR);
     expect(session.state.waitingFor).toBe('consent');
     expect(touched).not.toHaveBeenCalled();
@@ -177,7 +169,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     ['a string', 'yes'],
     ['undefined', undefined],
   ])('passes %s to onChange: a withdrawal, of which the page is notified', async (_, answer) => {
-    const fixture = createFixture();
     let onChange = (_: boolean) => {};
     const consent = (change: typeof onChange) => {
       onChange = change;
@@ -200,7 +191,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
     ['fails: getToken() rejects at once, and a later onChange(true) is consent', () => Promise.reject(thrown), true],
     ['returns undefined: getToken() waits for onChange(true)', () => undefined, false],
   ])('%s', async (_, answer, isRefused) => {
-    const fixture = createFixture();
     let onChange = (_: boolean) => {};
     const consent = (change: typeof onChange) => {
       onChange = change;
@@ -216,7 +206,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
   });
 
   test('passes a string to onChange before it returns: a listener that is added after createSession() is notified', async () => {
-    const fixture = createFixture();
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const consent = (onChange: (granted: boolean) => void) => {
       onChange('yes' as never);
@@ -231,7 +220,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
   });
 
   test('but an answer, or a failure, that comes after onChange counts for nothing', async () => {
-    const fixture = createFixture();
     for (const late of [() => Promise.reject(thrown), () => undefined, () => Promise.resolve('no')]) {
       const consent = (onChange: (granted: boolean) => void) => {
         onChange(true);
@@ -245,7 +233,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
   });
 
   test('after close() nothing is reported', async () => {
-    const fixture = createFixture();
     const { session, events } = fixture.open({ consent: () => Promise.reject(thrown) });
     session.close();
     await fixture.settle();
@@ -255,7 +242,6 @@ describe('a gate that fails means no consent, and the page is notified why', () 
 });
 
 test('consent given after the page was frozen and resumed: the stored state is read', async () => {
-  const fixture = createFixture();
   const { consent, grant } = controlledConsent();
   const { session } = fixture.openStored({ consent });
   await fixture.settle();

@@ -1,24 +1,23 @@
 /** Events and state changes: what listeners receive and in which order; a faulty listener affects nobody else. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, useFakeClock } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names } from '../support/clock.ts';
+import { throwing } from '../support/throwing.ts';
 import {
   answersPlain,
-  createFixture,
+  type createFixture,
   fakeLocks,
+  fixtureForEachTest,
   offline,
-  restoreGlobals,
   success,
   watchRejections,
 } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 const EVENTS: EventName[] = ['token', 'expired', 'optout', 'needsTokens', 'error'];
 
-/** Take a session through every event. */
 const emitEveryEvent = async (fixture: ReturnType<typeof createFixture>, session: Session) => {
   await session.ready;
   await fixture.settle();
@@ -42,19 +41,14 @@ const EVERY_EVENT = [
 
 test('what a listener throws or rejects with is reported as by an EventTarget; the others receive every event', async () => {
   const { seen, stop } = watchRejections();
-  const fixture = createFixture();
   const reported: unknown[] = [];
   vi.stubGlobal('reportError', (thrown: unknown) => reported.push(thrown));
   const { session, events } = fixture.open();
   const unsubscribes = EVENTS.flatMap((event) => [
-    session.on(event, () => {
-      throw new Error(`thrown at ${event}`);
-    }),
+    session.on(event, throwing(new Error(`thrown at ${event}`))),
     session.on(event, () => Promise.reject(new Error(`rejected at ${event}`))),
   ]);
-  session.subscribe(() => {
-    throw new Error('thrown at a change');
-  });
+  session.subscribe(throwing(new Error('thrown at a change')));
   const after: string[] = [];
   for (const event of EVENTS) session.on(event, () => after.push(event));
   await emitEveryEvent(fixture, session);
@@ -71,7 +65,6 @@ test('what a listener throws or rejects with is reported as by an EventTarget; t
 
 test('neither a write nor the Web Lock waits for a listener that never ends', async () => {
   const locks = fakeLocks();
-  const fixture = createFixture();
   const { session, events } = fixture.open();
   for (const event of EVENTS) session.on(event, () => new Promise(() => {}));
   await session.setTokens(success(1));
@@ -82,7 +75,6 @@ test('neither a write nor the Web Lock waits for a listener that never ends', as
 });
 
 test('the logger receives no token', async () => {
-  const fixture = createFixture();
   const logged: string[] = [];
   const { session } = fixture.open({ logger: { debug: (...all) => logged.push(all.map(String).join(' ')) } });
   await emitEveryEvent(fixture, session);
@@ -91,7 +83,6 @@ test('the logger receives no token', async () => {
 });
 
 test('every listener receives the events in the same order, even if a listener causes further events', async () => {
-  const fixture = createFixture();
   const { session } = fixture.open();
   const orders: string[][] = [[], [], []];
   let hasSupplied = false;
@@ -127,7 +118,6 @@ describe('every public method may be called from any listener', () => {
   test.each(methods)('%s settles', async (_, call) => {
     const { seen, stop } = watchRejections();
     for (const event of [...EVENTS, 'change'] as const) {
-      const fixture = createFixture();
       const { session } = fixture.open();
       let state = 'never called';
       const once = async () => {
@@ -150,9 +140,7 @@ describe('every public method may be called from any listener', () => {
 
 describe('unsubscribe', () => {
   test('removes one registration only, even if the same function is registered twice', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open();
-    await session.ready;
+    const { session } = await loaded(fixture.open());
     const listener = vi.fn();
     const off = session.on('token', listener);
     session.on('token', listener);
@@ -164,9 +152,7 @@ describe('unsubscribe', () => {
   });
 
   test('inside a listener does not skip the next listener', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open();
-    await session.ready;
+    const { session } = await loaded(fixture.open());
     const calls: string[] = [];
     const off = session.on('token', () => {
       calls.push('first');
@@ -182,7 +168,6 @@ describe('unsubscribe', () => {
 
 describe('state and subscribe', () => {
   test('`state` is the same frozen object until something changes, and subscribers then see the new one', async () => {
-    const fixture = createFixture();
     const { session } = fixture.openStored();
     const { state: first } = session;
     expect(session.state).toBe(first);
@@ -203,9 +188,7 @@ describe('state and subscribe', () => {
   });
 
   test('subscribers are called when only the token changes', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored();
-    await session.ready;
+    const { session } = await loaded(fixture.openStored());
     await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
@@ -215,9 +198,8 @@ describe('state and subscribe', () => {
   });
 
   test('a change that a getter detects is announced after the read, not during it', async () => {
-    const fixture = createFixture(offline);
-    const { session } = fixture.openStored({ refresh: 'off' });
-    await session.ready;
+    fixture.serve(offline);
+    const { session } = await loaded(fixture.openStored({ refresh: 'off' }));
     await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
@@ -229,7 +211,6 @@ describe('state and subscribe', () => {
   });
 
   test('no state contains a token, a key or a part of one', async () => {
-    const fixture = createFixture();
     const { session } = fixture.open();
     const states: string[] = [];
     const record = () => {
@@ -245,9 +226,7 @@ describe('state and subscribe', () => {
 });
 
 test('a listener that is removed in the task of an event is not called any more', async () => {
-  const fixture = createFixture();
-  const { session } = fixture.openStored();
-  await session.ready;
+  const { session } = await loaded(fixture.openStored());
   await fixture.settle();
   const heard = vi.fn();
   const off = session.on('token', heard);

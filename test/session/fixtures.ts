@@ -57,7 +57,6 @@ export const sealedFor = (n: number, text: string | Uint8Array): string => {
 
 export const BASE_URL = 'https://operator.example';
 
-/** A request that a session sent. */
 export interface SentRequest {
   readonly url: string;
   readonly init: RequestInit;
@@ -67,25 +66,21 @@ export interface SentRequest {
   readonly at: number;
 }
 
-/** A service, as a function from request to response. */
 export type Service = (request: SentRequest) => Response | Promise<Response>;
 
 /** A working service: it answers set `n` with set `n + 1`. */
 export const rotate: Service = ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1))));
 
-/** Build a service that encrypts `answer` for whoever asks. */
 export const answersSealed =
   (answer: unknown): Service =>
   ({ n }) =>
     new Response(sealedFor(n, typeof answer === 'string' ? answer : JSON.stringify(answer)));
 
-/** Build a service that answers in plain text, with the given HTTP status. */
 export const answersPlain =
   (status: number, body: unknown = '', headers: Record<string, string> = {}): Service =>
   () =>
     new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers });
 
-/** No network. */
 export const offline: Service = () => Promise.reject(new TypeError('Failed to fetch'));
 
 /** A service that never answers. The request does not end when its signal is aborted either. */
@@ -102,7 +97,6 @@ export const fullStore = (inner: Store): Store => ({
   },
 });
 
-/** Show or hide the page. */
 export const setVisible = (visible: boolean) => {
   const value = visible ? 'visible' : 'hidden';
   Object.defineProperty(Object.getPrototypeOf(document), 'visibilityState', { value, configurable: true });
@@ -118,7 +112,6 @@ export const dispatch = (event: string) =>
   (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
 
 let names = 0;
-/** The sessions of the present test. */
 const opened: Session[] = [];
 
 /** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
@@ -168,13 +161,9 @@ export const createFixture = (first: Service = rotate) => {
   return {
     settle,
     advance,
-    /** Requests of all sessions, in order. */
     sent,
     fetch,
-    /** Replace the service. */
-    serve: (next: Service) => {
-      service = next;
-    },
+    serve: (next: Service) => (service = next),
     /** Open a session and record its events. Its store is in memory unless the options contain one. */
     open,
     /** Open a session whose store contains set number 1, received now. */
@@ -216,7 +205,6 @@ export const openTwoTabs = async (options: Partial<SessionOptions> = {}) => {
   return { fixture, store, a, b };
 };
 
-/** Collect unhandled rejections until `stop` is called. */
 export const watchRejections = () => {
   const seen: unknown[] = [];
   const note = (reason: unknown) => void seen.push(reason);

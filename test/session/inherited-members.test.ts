@@ -5,12 +5,11 @@
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names } from '../support/clock.ts';
+import { loaded, MINUTE, names } from '../support/clock.ts';
 import { fakeLocks, fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
-/** What every object inherits now. */
 let inherited: object = {};
 const inherit = (members: object) => {
   inherited = members;
@@ -43,8 +42,7 @@ describe.each<[what: string, members: () => object]>([
   test('changes nothing in a session with a stored set', async () => {
     const store = memoryStore(recordOf(1));
     inherit(members());
-    const { session, events } = fixture.open({ store });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store }));
     await fixture.settle();
     const { advertisingToken, state } = session;
     endInheritance();
@@ -97,8 +95,7 @@ describe.each<[what: string, members: object]>([
         }
       },
     );
-    const { session } = fixture.openStored();
-    await session.ready;
+    const { session } = await loaded(fixture.openStored());
     await fixture.advance(14 * MINUTE);
     inherit(members);
     await fixture.advance(2 * MINUTE);

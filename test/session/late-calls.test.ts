@@ -2,20 +2,20 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type ProvideOption } from '../../src/session/index.ts';
-import { until } from '../support/clock.ts';
+import { loaded, until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
-describe('clear() on a page that is shown again, before it has read the record', () => {
-  test.each([
-    ['hidden for 10 s', () => setVisible(false), () => setVisible(true)],
-    ['from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
-  ])('%s: the user stays logged out, and `provide` is not called', async (_, leave, comeBack) => {
+test.each([
+  ['hidden for 10 s', () => setVisible(false), () => setVisible(true)],
+  ['from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
+])(
+  'clear() on a page that is shown again, before it has read the record: %s: the user stays logged out, and `provide` is not called',
+  async (_, leave, comeBack) => {
     const provide = vi.fn(async () => success(9));
-    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), provide });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store: memoryStore(recordOf(1)), provide }));
     await fixture.settle();
     leave();
     await fixture.advance(10_000);
@@ -25,8 +25,8 @@ describe('clear() on a page that is shown again, before it has read the record',
     expect(session.state.phase).toBe('empty');
     expect(provide).not.toHaveBeenCalled();
     expect(events.map(([event]) => event)).not.toContain('needsTokens');
-  });
-});
+  },
+);
 
 describe('before consent', () => {
   test('a logout is followed by no call of `provide`', async () => {
@@ -77,11 +77,9 @@ describe('signIn()', () => {
       signals.push(signal);
       return new Promise(() => {});
     };
-    const hanging = fixture.open({ store, name, provide });
-    await hanging.session.ready;
+    await loaded(fixture.open({ store, name, provide }));
     await fixture.settle();
-    const { session } = fixture.open({ store, name, provide: async () => success(8) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store, name, provide: async () => success(8) }));
     const startedAt = Date.now();
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-8');
@@ -93,16 +91,16 @@ describe('signIn()', () => {
   test('does not wait for a tab that holds the lock and does not respond', async () => {
     const name = 'sign-in-beside-a-frozen-tab';
     fakeLocks().held.add(name);
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name, provide: async () => success(8) });
-    await session.ready;
+    const { session } = await loaded(
+      fixture.open({ store: memoryStore(recordOf(1)), name, provide: async () => success(8) }),
+    );
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-8');
   });
 
   test('after an opt-out resolves once the service has accepted the next user', async () => {
     const record = { ...recordOf(1), set: undefined, optedOut: true, changedAt: Date.now() };
-    const { session } = fixture.open({ store: memoryStore(record), provide: async () => success(8) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store: memoryStore(record), provide: async () => success(8) }));
     fixture.serve(answersSealed(success(9)));
     await session.signIn();
     expect(session.advertisingToken).toBe('advertising-9');

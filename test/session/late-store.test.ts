@@ -1,21 +1,11 @@
 /** A store that is late: memory stands in for it, and what was changed meanwhile is stored when it answers. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, START, useFakeClock } from '../support/clock.ts';
-import {
-  createFixture,
-  dispatch,
-  fakeLocks,
-  recordOf,
-  restoreGlobals,
-  rotate,
-  setVisible,
-  success,
-} from './fixtures.ts';
+import { HOUR, loaded, MINUTE, names, START } from '../support/clock.ts';
+import { dispatch, fakeLocks, fixtureForEachTest, recordOf, rotate, setVisible, success } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 /** A store over `inner` whose operations wait, in their order, while it is held. */
 const slowStore = (inner: Store) => {
@@ -35,15 +25,12 @@ const slowStore = (inner: Store) => {
     update: (change: (stored: unknown) => unknown) => inTurn(() => inner.update(change)),
     close: vi.fn(),
   } satisfies Store;
-  const hold = () => {
-    turn = new Promise((resolve) => (free = resolve));
-  };
+  const hold = () => (turn = new Promise((resolve) => (free = resolve)));
   return { store, hold, free: () => free() };
 };
 
 /** Open a tab whose store is held, and another one over the same record whose store is not. Time passes until the first is late. */
 const openLate = async (stored: unknown, options: object = {}) => {
-  const fixture = createFixture();
   const inner = memoryStore(stored);
   const slow = slowStore(inner);
   const name = `late-${opened++}`;
@@ -51,8 +38,7 @@ const openLate = async (stored: unknown, options: object = {}) => {
   const tab = fixture.open({ name, store: slow.store, ...options });
   await fixture.advance(1_500);
   const openOther = async () => {
-    const other = fixture.open({ name, store: inner });
-    await other.session.ready;
+    const other = await loaded(fixture.open({ name, store: inner }));
     await fixture.settle();
     return other;
   };
@@ -60,7 +46,7 @@ const openLate = async (stored: unknown, options: object = {}) => {
     slow.free();
     await fixture.settle();
   };
-  return { ...fixture, ...tab, inner, slow, openOther, answer };
+  return { ...fixture, ...tab, name, inner, slow, openOther, answer };
 };
 let opened = 0;
 
@@ -78,6 +64,29 @@ describe('a page whose store is late when it is opened', () => {
     expect(names(events)).toEqual(['needsTokens empty', 'token load']);
   });
 
+  test('has another generation when the stored token replaces the one of `provide`', async () => {
+    const { session, answer } = await openLate(recordOf(1), { provide: async () => success(9) });
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-9');
+    const { generation } = session.state;
+    await answer();
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.generation).not.toBe(generation);
+  });
+
+  test('keeps the pause that the server asks for while the page is hidden and shown again', async () => {
+    const headers = { 'retry-after': '3600' };
+    const provide = vi.fn(async () => new Response('', { status: 503, headers }));
+    const { session, advance } = await openLate(undefined, { provide });
+    for (let absences = 0; absences < 20; absences++) {
+      setVisible(false);
+      await advance(2_500);
+      setVisible(true);
+      await advance(2_100);
+    }
+    expect([provide.mock.calls.length, session.state.next?.reason]).toEqual([1, 'retry_after']);
+  });
+
   test('lets `getToken` wait for the stored token', async () => {
     const { session, answer } = await openLate(recordOf(1));
     const token = session.getToken();
@@ -92,7 +101,6 @@ describe('a page whose store is late when it is opened', () => {
   });
 
   test('tells `getToken` that there is no token when the store fails', async () => {
-    const fixture = createFixture();
     let fail = (_: Error) => {};
     const { session } = fixture.open({
       store: { ...memoryStore(), read: () => new Promise((_, reject) => (fail = reject)) },
@@ -136,6 +144,60 @@ describe('a page whose store is late when it is opened', () => {
     expect(session.state.phase).toBe('empty');
   });
 
+  describe('sees a logout that another tab makes while the answer to its first update is on the way,', () => {
+    test.each<[string, () => void, () => void]>([
+      ['from the message of that tab', () => {}, () => {}],
+      ['if it was frozen meanwhile', () => dispatch('freeze'), () => dispatch('resume')],
+    ])('%s', async (_, leave, comeBack) => {
+      const { session, slow, answer, openOther, settle } = await openLate(recordOf(1));
+      const other = await openOther();
+      const answers: (() => void)[] = [];
+      const { update } = slow.store;
+      slow.store.update = async (change) => {
+        const value = await update(change);
+        await new Promise<void>((resolve) => answers.push(resolve));
+        return value;
+      };
+      await answer();
+      leave();
+      await other.session.clear();
+      comeBack();
+      await settle();
+      while (answers.length) {
+        for (const each of answers.splice(0)) each();
+        await settle();
+      }
+      expect(session.state.persistence).toBe('slow');
+      expect(session.advertisingToken).toBeUndefined();
+    });
+  });
+
+  describe('refreshes a rendered set once, although the store has it in another generation:', () => {
+    const dueAt = START - 20 * MINUTE;
+    const stored = { ...recordOf(1, dueAt), generation: 7 };
+
+    test('the answer arrives before that of the store', async () => {
+      const { session, inner, sent, answer } = await openLate(stored, { tokens: success(1, dueAt) });
+      expect(session.advertisingToken).toBe('advertising-2');
+      await answer();
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(await tokenIn(inner)).toBe('advertising-2');
+      expect(sent).toHaveLength(1);
+    });
+
+    test('the answer arrives after that of the store', async () => {
+      let arrive = () => {};
+      fixture.serve((request) => new Promise((resolve) => (arrive = () => resolve(rotate(request)))));
+      const { session, inner, sent, answer, settle } = await openLate(stored, { tokens: success(1, dueAt) });
+      await answer();
+      arrive();
+      await settle();
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(await tokenIn(inner)).toBe('advertising-2');
+      expect(sent).toHaveLength(1);
+    });
+  });
+
   describe('calls `provide` once; its set', () => {
     const provide = vi.fn(async () => success(4));
     beforeEach(() => void provide.mockClear());
@@ -144,6 +206,23 @@ describe('a page whose store is late when it is opened', () => {
       ['nothing', undefined],
       ['an earlier logout', { ...recordOf(1), set: undefined, generation: 5, changedAt: START - MINUTE }],
       ['an expired set', { ...recordOf(1, START - 24 * 60 * MINUTE), generation: 5 }],
+      [
+        'an earlier logout, and a pause after a call that has failed since',
+        {
+          ...recordOf(1),
+          set: undefined,
+          generation: 5,
+          changedAt: START - MINUTE,
+          retry: {
+            attempts: 1,
+            refusals: 0,
+            countedAt: START,
+            waitUntil: START + MINUTE,
+            reason: 'back_off',
+            soonestAt: START,
+          },
+        },
+      ],
     ])('is stored if the store has %s', async (_, stored) => {
       const { session, events, inner, answer } = await openLate(stored, { provide });
       expect(session.advertisingToken).toBe('advertising-4');
@@ -238,6 +317,22 @@ describe('what the page does while its store is late is stored when it answers:'
     expect(session.state.persistence).toBe('slow');
   });
 
+  test('a sign-in, for which `provide` is called at once', async () => {
+    const provide = vi.fn(async () => success(4));
+    const { session, inner, slow, advance, answer } = await openLate(recordOf(1), { provide });
+    await answer();
+    provide.mockClear();
+    slow.hold();
+    const done = session.signIn();
+    await advance(1_500);
+    expect(session.advertisingToken).toBe('advertising-4');
+    await answer();
+    await done;
+    expect(session.advertisingToken).toBe('advertising-4');
+    expect(await tokenIn(inner)).toBe('advertising-4');
+    expect(provide).toHaveBeenCalledOnce();
+  });
+
   test('a logout whose call rejected after 10 s: not confirmed', async () => {
     const { session, inner, advance, answer, openOther } = await openLate(recordOf(1));
     const other = await openOther();
@@ -248,15 +343,6 @@ describe('what the page does while its store is late is stored when it answers:'
     await answer();
     expect(await tokenIn(inner)).toBeUndefined();
     expect(other.session.advertisingToken).toBeUndefined();
-  });
-
-  test('a logout and a later login, in their order', async () => {
-    const { session, inner, answer } = await openLate(recordOf(1));
-    const done = Promise.all([session.clear(), session.setTokens(success(6))]);
-    await answer();
-    await done;
-    expect(session.advertisingToken).toBe('advertising-6');
-    expect(await tokenIn(inner)).toBe('advertising-6');
   });
 
   test('two logouts and a later login in one task, in their order', async () => {
@@ -281,6 +367,55 @@ describe('what the page does while its store is late is stored when it answers:'
     await done;
     expect(other.session.advertisingToken).toBe('advertising-7');
     expect(await tokenIn(inner)).toBe('advertising-7');
+  });
+
+  test.each<[string, (session: Session) => Promise<void>, string | undefined]>([
+    ['a logout', (session) => session.clear(), undefined],
+    ['a sign-in', (session) => session.signIn(), 'advertising-5'],
+  ])('%s, also if the clock was set back since the user signed in', async (_, call, expected) => {
+    const stored = { ...recordOf(1), changedAt: START + HOUR };
+    const { session, inner, answer, advance } = await openLate(stored, { provide: async () => success(5) });
+    const done = call(session);
+    await advance(500);
+    await answer();
+    await done;
+    expect([session.advertisingToken, await tokenIn(inner)]).toEqual([expected, expected]);
+  });
+
+  test('a set, unless a user has logged out in another tab since, also a day later', async () => {
+    const { session, inner, answer, openOther, advance } = await openLate(undefined);
+    void session.setTokens(success(7)).catch(() => {});
+    await advance(100);
+    dispatch('freeze');
+    await advance(25 * HOUR);
+    const other = await openOther();
+    await other.session.setTokens(success(2));
+    await other.session.clear();
+    dispatch('resume');
+    await answer();
+    expect([session.advertisingToken, await tokenIn(inner)]).toEqual([undefined, undefined]);
+  });
+
+  test('not a sign-in whose `provide` answers after a user has signed in in another tab, who has as many sign-ins', async () => {
+    const answers: ((answer: unknown) => void)[] = [];
+    const provide = () => new Promise((resolve) => answers.push(resolve)) as never;
+    const { session, inner, answer, advance, name } = await openLate(undefined, { provide });
+    answers.shift()!(null);
+    await advance(100);
+    void session.signIn({ user: 'account-a' }).catch(() => {});
+    await advance(500);
+    const ofOther: typeof answers = [];
+    const asked = () => new Promise((resolve) => ofOther.push(resolve)) as never;
+    const other = await loaded(fixture.open({ name, store: inner, provide: asked }));
+    void other.session.signIn({ user: 'account-b' }).catch(() => {});
+    await advance(500);
+    await answer();
+    answers.shift()!(success(1));
+    await fixture.settle();
+    expect([session.advertisingToken, await tokenIn(inner)]).toEqual([undefined, undefined]);
+    ofOther.shift()!(success(2));
+    await fixture.settle();
+    expect([other.session.advertisingToken, await tokenIn(inner)]).toEqual(['advertising-2', 'advertising-2']);
   });
 
   test('a logout, of which the page shows nothing else while that write is late in its turn', async () => {
@@ -348,26 +483,12 @@ describe('what the page does while its store is late is stored when it answers:'
     expect(await tokenIn(inner)).toBeUndefined();
   });
 
-  test('the set of a refresh', async () => {
-    const { session, inner, slow, advance, answer } = await openLate(recordOf(1));
-    await answer();
-    await advance(14 * MINUTE);
-    slow.hold();
-    await advance(2 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(await tokenIn(inner)).toBe('advertising-1');
-    await answer();
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(await tokenIn(inner)).toBe('advertising-2');
-  });
-
   test('the set of a refresh, which another tab whose store is late does not repeat', async () => {
     fakeLocks();
     const { session, inner, slow, serve, sent, open, advance, settle, answer } = await openLate(recordOf(1));
     await answer();
     const otherSlow = slowStore(inner);
-    const other = open({ name: `late-${opened - 1}`, store: otherSlow.store });
-    await other.session.ready;
+    const other = await loaded(open({ name: `late-${opened - 1}`, store: otherSlow.store }));
     let answerRequest = () => {};
     serve((request) => new Promise((resolve) => (answerRequest = () => resolve(rotate(request)))));
     await advance(15 * MINUTE);
@@ -385,7 +506,6 @@ describe('what the page does while its store is late is stored when it answers:'
   });
 
   test('a set whose write began before the store was late: once', async () => {
-    const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const writes: (() => void)[] = [];
     let isHeld = false;
@@ -394,8 +514,7 @@ describe('what the page does while its store is late is stored when it answers:'
       if (isHeld) await new Promise<void>((resolve) => writes.push(resolve));
       return value;
     };
-    const { session } = fixture.open({ store: { ...inner, update } });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store: { ...inner, update } }));
     isHeld = true;
     const done = session.setTokens(success(6));
     await fixture.advance(2_000);
@@ -408,7 +527,6 @@ describe('what the page does while its store is late is stored when it answers:'
 });
 
 test('a store that fails after it was late is replaced by memory for the life of the page, with one error', async () => {
-  const fixture = createFixture();
   let fail = (_: Error) => {};
   const store: Store = {
     read: () => new Promise((_, reject) => (fail = reject)),

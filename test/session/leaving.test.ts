@@ -2,12 +2,11 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import { dispatch, fakeLocks, fixtureForEachTest, hangs, recordOf, rotate, success } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
-/** Collect the messages that another tab receives. */
 const listen = (name: string) => {
   const heard: unknown[] = [];
   const other = new BroadcastChannel(name);
@@ -51,8 +50,7 @@ test('a logout in a listener of `pagehide` reaches the other tabs, and leaves no
   const name = 'logout-on-pagehide';
   const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() };
-  const { session } = fixture.open({ store, name });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store, name }));
   const { heard, stop } = listen(name);
   dispatch('pagehide');
   // Between two listeners a browser runs all microtasks; `dispatchEvent` does not.
@@ -68,8 +66,7 @@ test('a logout in a listener of `pagehide` reaches the other tabs, and leaves no
 test('refresh() just before the page is left: nothing is sent, and no lock is requested', async () => {
   const locks = fakeLocks();
   fixture.serve(hangs);
-  const { session } = fixture.openStored();
-  await session.ready;
+  const { session } = await loaded(fixture.openStored());
   await fixture.settle();
   const refreshed = session.refresh();
   dispatch('pagehide');
@@ -105,8 +102,7 @@ test('five page views, each left during a slow refresh: the next one refreshes w
   const name = 'quick-page-views';
   const store = memoryStore(recordOf(1, START - HOUR));
   for (let view = 0; view < 5; view++) {
-    const { session } = fixture.open({ store, name });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store, name }));
     await fixture.advance(700);
     dispatch('pagehide');
     await fixture.settle();
@@ -115,8 +111,7 @@ test('five page views, each left during a slow refresh: the next one refreshes w
   }
   expect(fixture.sent).toHaveLength(5);
   fixture.serve(rotate);
-  const { session } = fixture.open({ store, name });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store, name }));
   await fixture.advance(10_000);
   expect(session.advertisingToken).toBe('advertising-2');
 });

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { loaded, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
 import {
   createFixture,
   dispatch,
@@ -215,8 +215,7 @@ test('a change announced while a page was leaving does not replace the read when
       return inner.update(change);
     },
   };
-  const { session } = fixture.open({ name: 'leaves', store });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ name: 'leaves', store }));
   void session.setTokens(success(4));
   await fixture.settle();
   const other = new BroadcastChannel('leaves');
@@ -260,18 +259,16 @@ test('a page whose call is confirmed only after it has come back returns no toke
   expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
 });
 
-describe('a page that reads the token while its store is being read again', () => {
-  test('is told when the token is there: a caller that saw none would otherwise never look again', async () => {
-    const { session, ...fixture } = await openLoaded();
-    const seen: unknown[] = [];
-    session.subscribe(() => seen.push(session.advertisingToken));
-    setVisible(false);
-    await fixture.advance(3_000);
-    setVisible(true);
-    expect(session.advertisingToken).toBeUndefined();
-    await fixture.settle();
-    expect(seen.at(-1)).toBe('advertising-1');
-  });
+test('a page that reads the token while its store is being read again is told when the token is there: a caller that saw none would otherwise never look again', async () => {
+  const { session, ...fixture } = await openLoaded();
+  const seen: unknown[] = [];
+  session.subscribe(() => seen.push(session.advertisingToken));
+  setVisible(false);
+  await fixture.advance(3_000);
+  setVisible(true);
+  expect(session.advertisingToken).toBeUndefined();
+  await fixture.settle();
+  expect(seen.at(-1)).toBe('advertising-1');
 });
 
 test('`state` is one object while a refresh is due and its timer is late', async () => {

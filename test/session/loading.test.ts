@@ -12,7 +12,6 @@ afterEach(() => void vi.useRealTimers());
 
 test('two copies of tessera.js share one refresh, and a logout in one ends both', async () => {
   const [file] = await bundle('tessera.js');
-  /** Evaluate the file with a `window` of its own. */
   const load = (): Tessera => {
     const window: { tessera?: Tessera } = {};
     new Function('window', 'dispatchEvent', file!.code)(window, () => true);

@@ -1,27 +1,32 @@
 /** Web Locks: one tab refreshes, the others wait for it, and a lock that is denied or never released delays no refresh. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session } from '../../src/session/index.ts';
-import { MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import {
-  createFixture,
   dispatch,
   fakeLocks,
+  fixtureForEachTest,
   hangs,
   openLoaded,
   openTwoTabs,
   recordOf,
-  restoreGlobals,
   setVisible,
   success,
 } from './fixtures.ts';
 
 let testNumber = 0;
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 /** A record whose set another tab began to refresh, under the lock, so many ms after the start of the test. */
-const leasedAt = (ms: number) => ({ ...recordOf(1), lease: { id: 1, at: START + ms, ms: 12_000, isLocked: true } });
+const leasedAt = (ms: number) => ({ ...recordOf(1), lease: { id: 1, at: START + ms, isLocked: true } });
+
+const lockedElsewhere = () => {
+  const name = `tabs-${testNumber++}`;
+  const locks = fakeLocks();
+  locks.held.add(name);
+  return { locks, name };
+};
 
 describe('with Web Locks', () => {
   test('one of two tabs refreshes, and the other adopts the new set', async () => {
@@ -42,10 +47,7 @@ describe('with Web Locks', () => {
   });
 
   test('while another tab is refreshing nothing is sent, and its message ends the waiting', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    locks.held.add(name);
+    const { name } = lockedElsewhere();
     const store = memoryStore(leasedAt(15 * MINUTE));
     const { session, events } = fixture.open({ store, name });
     await fixture.advance(15 * MINUTE + 5_000);
@@ -61,10 +63,7 @@ describe('with Web Locks', () => {
   });
 
   test('if the other tab sends no message, the session refreshes on its own after 12 s', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    locks.held.add(name);
+    const { name } = lockedElsewhere();
     const { session } = fixture.open({ store: memoryStore(leasedAt(15 * MINUTE)), name });
     await fixture.advance(15 * MINUTE + 30_000);
     expect(fixture.sent.map(({ at }) => at - START)).toEqual([15 * MINUTE + 12_000]);
@@ -73,7 +72,6 @@ describe('with Web Locks', () => {
 
   test('a tab that has disappeared during its refresh delays nothing: its lock is free', async () => {
     fakeLocks();
-    const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(leasedAt(15 * MINUTE - 1)) });
     await fixture.advance(15 * MINUTE);
     expect(fixture.sent).toHaveLength(1);
@@ -81,15 +79,11 @@ describe('with Web Locks', () => {
   });
 
   test('refresh() of a fresh set that another tab is refreshing rejects after its own limit of 10 s, and asks nobody', async () => {
-    const locks = fakeLocks();
-    const name = `tabs-${testNumber++}`;
-    locks.held.add(name);
+    const { name } = lockedElsewhere();
     const { session, ...fixture } = await openLoaded({ name, store: memoryStore(leasedAt(0)) });
     const refreshed = session.refresh().catch((error: unknown) => error);
     let ended = false;
-    void refreshed.then(() => {
-      ended = true;
-    });
+    void refreshed.then(() => (ended = true));
     await fixture.advance(9_900);
     expect(ended).toBe(false);
     await fixture.advance(200);
@@ -103,9 +97,7 @@ describe('with Web Locks', () => {
   ])(
     'refresh() of %s page resolves if the other tab has stored a newer set, even if its message was lost',
     async (_, isVisible, waitMs) => {
-      const locks = fakeLocks();
-      const name = `tabs-${testNumber++}`;
-      locks.held.add(name);
+      const { name } = lockedElsewhere();
       const store = memoryStore(leasedAt(0));
       const { session, ...fixture } = await openLoaded({ name, store });
       setVisible(isVisible);
@@ -120,15 +112,11 @@ describe('with Web Locks', () => {
   );
 
   test('a message of a third tab does not end the wait of refresh() for the tab that is refreshing', async () => {
-    const locks = fakeLocks();
-    const name = `tabs-${testNumber++}`;
-    locks.held.add(name);
+    const { locks, name } = lockedElsewhere();
     const store = memoryStore(leasedAt(0));
     const { session, ...fixture } = await openLoaded({ name, store });
     let ended = false;
-    const refreshed = session.refresh().finally(() => {
-      ended = true;
-    });
+    const refreshed = session.refresh().finally(() => (ended = true));
     await fixture.advance(1_000);
     const asked = locks.asked.length;
     fixture.open({ name, store: memoryStore(recordOf(1)) });
@@ -143,7 +131,6 @@ describe('with Web Locks', () => {
 
   test('a lock that is never released delays nothing: the lease in the record decides', async () => {
     const locks = fakeLocks();
-    const fixture = createFixture();
     const name = `tabs-${testNumber++}`;
     const { events } = fixture.open({ store: memoryStore(recordOf(1)), name });
     locks.held.add(name);
@@ -162,7 +149,6 @@ describe('with Web Locks', () => {
     ],
   ])('a lock request that is %s: the session refreshes without a lock', async (_, request) => {
     Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-    const fixture = createFixture();
     const { session, events } = fixture.openStored();
     await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
@@ -175,7 +161,7 @@ describe('with Web Locks', () => {
     ['it is closed', (session) => session.close()],
   ])('an attempt that has not begun when %s takes no lock', async (_, giveUp) => {
     const locks = fakeLocks();
-    const fixture = createFixture(hangs);
+    fixture.serve(hangs);
     const inner = memoryStore();
     let isSlow = false;
     const writes: (() => void)[] = [];
@@ -183,8 +169,9 @@ describe('with Web Locks', () => {
       if (isSlow) await new Promise<void>((resolve) => writes.push(resolve));
       return inner.update(change);
     };
-    const { session } = fixture.open({ store: { ...inner, update }, provide: () => new Promise(() => {}) });
-    await session.ready;
+    const { session } = await loaded(
+      fixture.open({ store: { ...inner, update }, provide: () => new Promise(() => {}) }),
+    );
     await fixture.settle();
     isSlow = true;
     // The attempt of `provide` is void, but its end is still being written when the refresh of this set, which is due, could begin.
@@ -202,7 +189,7 @@ describe('with Web Locks', () => {
 
   test('close() during a refresh releases the lock', async () => {
     const locks = fakeLocks();
-    const fixture = createFixture(() => new Promise(() => {}));
+    fixture.serve(() => new Promise(() => {}));
     const { session } = fixture.openStored();
     await fixture.advance(15 * MINUTE);
     expect(locks.held.size).toBe(1);
@@ -240,23 +227,11 @@ test('a lock manager that never answers delays the refresh by less than 3 s', as
   Reflect.deleteProperty(navigator, 'locks');
 });
 
-test('without Web Locks, a tab with a short time limit waits for the request of a tab with a long one', async () => {
-  const fixture = createFixture(hangs);
-  const shared = { store: memoryStore(recordOf(1)), name: `tabs-${testNumber++}` };
-  fixture.open({ ...shared, timeoutMs: MINUTE });
-  await fixture.advance(15 * MINUTE);
-  expect(fixture.sent).toHaveLength(1);
-  fixture.open({ ...shared, timeoutMs: 1_000 });
-  await fixture.advance(55_000);
-  expect(fixture.sent).toHaveLength(1);
-});
-
 test('a claim that waited for the store while the device slept leaves the lease of another tab alone', async () => {
-  const fixture = createFixture();
   const name = `tabs-${testNumber++}`;
   const stored = recordOf(1);
   const shared = memoryStore(stored);
-  const lease = { id: 2, at: START + 31 * MINUTE, ms: 12_000, isLocked: false };
+  const lease = { id: 2, at: START + 31 * MINUTE, isLocked: false };
   let isFirst = true;
   const update: typeof shared.update = async (change) => {
     if (isFirst) {

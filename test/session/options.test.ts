@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { until } from '../support/clock.ts';
+import { loaded, until } from '../support/clock.ts';
 import { BASE_URL, createFixture, recordOf, restoreGlobals } from './fixtures.ts';
 
 afterEach(restoreGlobals);
@@ -57,8 +57,7 @@ describe('a wrong option throws a TypeError at creation that names the option, w
     const fixture = createFixture();
     const names = WRONG.flatMap(([, options]) => Object.keys(options)).filter((name) => name !== 'baseUrl');
     const nothing = Object.fromEntries([...names, 'tokens'].map((name) => [name, undefined]));
-    const { session } = fixture.open(nothing);
-    await session.ready;
+    const { session } = await loaded(fixture.open(nothing));
     expect(session.state.phase).toBe('empty');
   });
 });

@@ -1,27 +1,15 @@
 /** All tabs together while the service is unavailable: one back-off, one tab at a time. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import {
-  answersPlain,
-  createFixture,
-  dispatch,
-  hangs,
-  offline,
-  recordOf,
-  restoreGlobals,
-  rotate,
-  success,
-} from './fixtures.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
+import { answersPlain, dispatch, fixtureForEachTest, hangs, offline, recordOf, rotate, success } from './fixtures.ts';
 
 let testNumber = 0;
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
-/** Open tabs over one store, without Web Locks. */
 const openTabs = async (count: number, service = offline, options: object = {}) => {
-  const fixture = createFixture(service);
+  fixture.serve(service);
   const name = `outage-${testNumber++}`;
   const store = memoryStore(recordOf(1));
   const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...options }));
@@ -59,8 +47,7 @@ describe('an outage', () => {
     await advance(3 * HOUR);
     tabs[0]?.session.close();
     const before = sent.length;
-    const again = open({ store, name, user });
-    await again.session.ready;
+    const again = await loaded(open({ store, name, user }));
     expect(again.session.state.phase).toBe('stale');
     await advance(2_000);
     expect(sent).toHaveLength(before + 1);
@@ -72,8 +59,7 @@ describe('an outage', () => {
     await advance(15 * MINUTE + 40_000);
     expect(sent.map(({ at }) => Math.round((at - START) / 1000) - 900)).toEqual([0, 5, 15, 35]);
     tabs[0]?.session.close();
-    const again = open({ store });
-    await again.session.ready;
+    await loaded(open({ store }));
     // The end of loading: no page wakes up.
     window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false }));
     await advance(30_000);
@@ -83,8 +69,9 @@ describe('an outage', () => {
   });
 });
 
-describe('a page that resumes, becomes visible or comes online', () => {
-  test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by `%s` tries once within 2 s', async (event) => {
+test.each(['online', 'pageshow', 'resume', 'visibilitychange'])(
+  'a page that resumes, becomes visible or comes online by `%s` tries once within 2 s',
+  async (event) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, serve, advance, tabs } = await openTabs(3);
     await advance(17 * MINUTE);
@@ -96,12 +83,11 @@ describe('a page that resumes, becomes visible or comes online', () => {
     await advance(2_000);
     expect(sent).toHaveLength(before + 1);
     expect(tabs.map(({ session }) => session.advertisingToken)).toEqual(Array(3).fill('advertising-2'));
-  });
-});
+  },
+);
 
 describe('without Web Locks, a lease in the record', () => {
   test('lets ten tabs send one request to a service that takes 5 s', async () => {
-    const fixture = createFixture();
     const name = `outage-${testNumber++}`;
     const store = memoryStore(recordOf(1));
     const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name }));
@@ -143,7 +129,7 @@ describe('without Web Locks, a lease in the record', () => {
 });
 
 test('a service that rejects every set that `provide` returns causes no request loop', async () => {
-  const fixture = createFixture(answersPlain(400, { status: 'invalid_token' }));
+  fixture.serve(answersPlain(400, { status: 'invalid_token' }));
   const provide = vi.fn(async () => success(1, Date.now() - 2 * HOUR));
   fixture.open({ provide });
   await fixture.advance(HOUR);

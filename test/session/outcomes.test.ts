@@ -109,53 +109,43 @@ test('the end of a set that the page supplies again at each `needsTokens`, as fr
   expect(session.advertisingToken).toBe('advertising-2');
 });
 
-describe('a faulty answer', () => {
-  test.each<[string, string, Service]>([
-    ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'secret-of-the-answer' })],
-    ['an unknown 4xx', 'http_status 418', answersPlain(418)],
-    ['an opt-out in plain text, with an error', 'http_status 400', answersPlain(400, { status: 'optout' })],
-    ['an opt-out in plain text, with 200', 'malformed_response 200', answersPlain(200, { status: 'optout' })],
-    ['the HTML page of a captive portal', 'malformed_response 200', answersPlain(200, '<html>Log in</html>')],
-    ['an empty 200', 'malformed_response 200', answersPlain(200)],
-    [
-      'an answer encrypted with another key',
-      'decrypt_failed 200',
-      () => new Response(sealedFor(99, '{"status":"optout"}')),
-    ],
-    [
-      'an altered answer',
-      'decrypt_failed 200',
-      () => new Response(sealedFor(1, '{"status":"optout"}').replace(/.{9}$/, 'AAAAAAAA=')),
-    ],
-    ['encrypted text that is not JSON', 'malformed_response 200', answersSealed('success')],
-    [
-      'encrypted bytes that are not UTF-8',
-      'malformed_response 200',
-      () => new Response(sealedFor(1, Uint8Array.of(0xff))),
-    ],
-    [
-      'an encrypted set with a field missing',
-      'malformed_response 200',
-      answersSealed({ status: 'success', body: { refresh_token: 'x' } }),
-    ],
-    ['an encrypted answer with an unknown status', 'malformed_response 200', answersSealed({ status: 'maybe' })],
-    ['an encrypted null', 'malformed_response 200', answersSealed('null')],
-  ])('%s is an error, and the set stays in force', async (_, code, service) => {
-    const { session, events, advance, store } = await openDue(service);
-    expect(names(events)).toEqual(['token load', `error ${code}`]);
-    expect(session.state).toMatchObject({ phase: 'due', lastError: { name: 'TokenError' } });
-    expect(`${session.state.lastError} ${session.state.lastError?.cause}`).not.toContain('secret-of-the-answer');
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(await store.read()).toMatchObject(recordOf(1, START));
-    await advance(30_000);
-    expect(names(events)).toEqual(['token load', `error ${code}`, `error ${code}`]);
-  });
-
-  test('is followed by three spaced retries, each with an error, then by `needsTokens`', async () => {
-    const { events, sent, advance } = await openDue(answersPlain(401));
-    await advance(2 * HOUR);
-    expect(sent.map(({ at }) => at - DUE)).toEqual([0, 30_000, 150_000, 750_000]);
-    const errors = Array(4).fill('error http_status 401');
-    expect(names(events)).toEqual(['token load', ...errors, 'needsTokens refused', 'expired advertising']);
-  });
+test.each<[string, string, Service]>([
+  ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'secret-of-the-answer' })],
+  ['an unknown 4xx', 'http_status 418', answersPlain(418)],
+  ['an opt-out in plain text, with an error', 'http_status 400', answersPlain(400, { status: 'optout' })],
+  ['an opt-out in plain text, with 200', 'malformed_response 200', answersPlain(200, { status: 'optout' })],
+  ['the HTML page of a captive portal', 'malformed_response 200', answersPlain(200, '<html>Log in</html>')],
+  ['an empty 200', 'malformed_response 200', answersPlain(200)],
+  [
+    'an answer encrypted with another key',
+    'decrypt_failed 200',
+    () => new Response(sealedFor(99, '{"status":"optout"}')),
+  ],
+  [
+    'an altered answer',
+    'decrypt_failed 200',
+    () => new Response(sealedFor(1, '{"status":"optout"}').replace(/.{9}$/, 'AAAAAAAA=')),
+  ],
+  ['encrypted text that is not JSON', 'malformed_response 200', answersSealed('success')],
+  [
+    'encrypted bytes that are not UTF-8',
+    'malformed_response 200',
+    () => new Response(sealedFor(1, Uint8Array.of(0xff))),
+  ],
+  [
+    'an encrypted set with a field missing',
+    'malformed_response 200',
+    answersSealed({ status: 'success', body: { refresh_token: 'x' } }),
+  ],
+  ['an encrypted answer with an unknown status', 'malformed_response 200', answersSealed({ status: 'maybe' })],
+  ['an encrypted null', 'malformed_response 200', answersSealed('null')],
+])('a faulty answer: %s is an error, and the set stays in force', async (_, code, service) => {
+  const { session, events, advance, store } = await openDue(service);
+  expect(names(events)).toEqual(['token load', `error ${code}`]);
+  expect(session.state).toMatchObject({ phase: 'due', lastError: { name: 'TokenError' } });
+  expect(`${session.state.lastError} ${session.state.lastError?.cause}`).not.toContain('secret-of-the-answer');
+  expect(session.advertisingToken).toBe('advertising-1');
+  expect(await store.read()).toMatchObject(recordOf(1, START));
+  await advance(30_000);
+  expect(names(events)).toEqual(['token load', `error ${code}`, `error ${code}`]);
 });

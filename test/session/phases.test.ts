@@ -1,19 +1,17 @@
 /** The phases of a set, and that the getters read the clock themselves. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate } from './fixtures.ts';
+import { DAY, HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
+import { answersPlain, fixtureForEachTest, hangs, offline, recordOf, rotate } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 const ENDED = answersPlain(400, { status: 'expired_token' });
 
 test('a set is fresh, due, stale and ended in turn, each at its exact millisecond', async () => {
-  const fixture = createFixture(offline);
-  const { session } = fixture.openStored();
-  await session.ready;
+  fixture.serve(offline);
+  const { session } = await loaded(fixture.openStored());
   const seen = [session.state.phase];
   session.subscribe(() => {
     if (session.state.phase !== seen.at(-1)) seen.push(session.state.phase);
@@ -33,9 +31,8 @@ test('a set is fresh, due, stale and ended in turn, each at its exact millisecon
 
 describe('when the timers of the page do not run', () => {
   test('the getters read the clock themselves, and start what the timer should have started', async () => {
-    const fixture = createFixture(hangs);
-    const { session, events } = fixture.openStored();
-    await session.ready;
+    fixture.serve(hangs);
+    const { session, events } = await loaded(fixture.openStored());
     await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 15 * MINUTE);
@@ -51,9 +48,7 @@ describe('when the timers of the page do not run', () => {
   });
 
   test('reading `advertisingToken` starts a refresh that is due', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored();
-    await session.ready;
+    const { session } = await loaded(fixture.openStored());
     await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 20 * MINUTE);
@@ -63,15 +58,13 @@ describe('when the timers of the page do not run', () => {
   });
 });
 
-describe('waitingFor', () => {
-  test('is `storage`, then `refresh`, then undefined', async () => {
-    const fixture = createFixture(hangs);
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
-    await until(() => fixture.sent.length);
-    expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
-    fixture.serve(rotate);
-    await fixture.advance(2 * MINUTE);
-    expect(session.state.waitingFor).toBeUndefined();
-  });
+test('waitingFor is `storage`, then `refresh`, then undefined', async () => {
+  fixture.serve(hangs);
+  const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
+  expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
+  await until(() => fixture.sent.length);
+  expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
+  fixture.serve(rotate);
+  await fixture.advance(2 * MINUTE);
+  expect(session.state.waitingFor).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, TokenError } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
 import {
   answersPlain,
@@ -16,22 +16,18 @@ import {
 
 const fixture = fixtureForEachTest();
 
-describe('the option consent', () => {
-  test('a withdrawal while the first answer is pending outranks a late true', async () => {
-    let answer = (_: boolean) => {};
-    const first = new Promise<boolean>((resolve) => {
-      answer = resolve;
-    });
-    const { consent, withdraw } = controlledConsent(first);
-    const { store, touched } = watchedStore(recordOf(1));
-    const { session } = fixture.open({ consent, store });
-    withdraw();
-    answer(true);
-    await fixture.settle();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(session.state.next).toMatchObject({ reason: 'consent' });
-    expect(touched).not.toHaveBeenCalled();
-  });
+test('the option consent: a withdrawal while the first answer is pending outranks a late true', async () => {
+  let answer = (_: boolean) => {};
+  const first = new Promise<boolean>((resolve) => (answer = resolve));
+  const { consent, withdraw } = controlledConsent(first);
+  const { store, touched } = watchedStore(recordOf(1));
+  const { session } = fixture.open({ consent, store });
+  withdraw();
+  answer(true);
+  await fixture.settle();
+  expect(session.advertisingToken).toBeUndefined();
+  expect(session.state.next).toMatchObject({ reason: 'consent' });
+  expect(touched).not.toHaveBeenCalled();
 });
 
 describe('erasing needs no consent', () => {
@@ -70,24 +66,21 @@ describe('erasing needs no consent', () => {
   });
 });
 
-describe('an error from other code', () => {
-  test('is not passed on, even if its name is TokenError', async () => {
-    const logged: unknown[] = [];
-    const foreign = Object.assign(new Error('jane@example.com'), { name: 'TokenError', code: 'network' });
-    Object.assign(foreign, { self: foreign });
-    const logger = { debug: (...values: unknown[]) => void logged.push(...values) };
-    const { session, events } = fixture.open({ provide: () => Promise.reject(foreign), logger });
-    await session.ready;
-    await fixture.settle();
-    expect(() => session.state).not.toThrow();
-    expect(session.state.lastError).toBeInstanceOf(TokenError);
-    expect(session.state.lastError).toMatchObject({
-      code: 'provide_failed',
-      message: 'provide rejected with Error; see the console',
-    });
-    expect(names(events)).toContain('error provide_failed');
-    expect(JSON.stringify(logged.map(String))).not.toContain('jane');
+test('an error from other code is not passed on, even if its name is TokenError', async () => {
+  const logged: unknown[] = [];
+  const foreign = Object.assign(new Error('jane@example.com'), { name: 'TokenError', code: 'network' });
+  Object.assign(foreign, { self: foreign });
+  const logger = { debug: (...values: unknown[]) => void logged.push(...values) };
+  const { session, events } = await loaded(fixture.open({ provide: () => Promise.reject(foreign), logger }));
+  await fixture.settle();
+  expect(() => session.state).not.toThrow();
+  expect(session.state.lastError).toBeInstanceOf(TokenError);
+  expect(session.state.lastError).toMatchObject({
+    code: 'provide_failed',
+    message: 'provide rejected with Error; see the console',
   });
+  expect(names(events)).toContain('error provide_failed');
+  expect(JSON.stringify(logged.map(String))).not.toContain('jane');
 });
 
 describe('after an opt-out', () => {
@@ -107,17 +100,10 @@ describe('after an opt-out', () => {
     expect(session.state.phase).toBe('fresh');
   });
 
-  test('a later page asks `provide` again', async () => {
-    fixture.serve(answersSealed(success(6)));
-    const { session } = fixture.open({ store: memoryStore(optedOutAt), provide: async () => success(5) });
-    await until(() => session.advertisingToken === 'advertising-6');
-  });
-
   test('a set that the service refuses too ends with one needsTokens and the reason, and asks no more', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
     const provide = vi.fn(async () => success(5));
-    const { session, events } = fixture.open({ store: memoryStore(optedOutAt), provide });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store: memoryStore(optedOutAt), provide }));
     await fixture.advance(2 * HOUR);
     expect(provide).toHaveBeenCalledOnce();
     expect(fixture.sent).toHaveLength(1);
@@ -152,8 +138,7 @@ describe('after an opt-out', () => {
 
 describe('a page that comes back', () => {
   test('returns no token inside visibilitychange if it was hidden for longer than a moment', async () => {
-    const { session, store } = fixture.open({ store: memoryStore(recordOf(1)) });
-    await session.ready;
+    const { session, store } = await loaded(fixture.open({ store: memoryStore(recordOf(1)) }));
     setVisible(false);
     vi.setSystemTime(START + 10_000);
     // Suspended without an event, it has missed the message of the other tab.
@@ -166,8 +151,7 @@ describe('a page that comes back', () => {
   });
 
   test('keeps its token through a moment in the background', async () => {
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store: memoryStore(recordOf(1)) }));
     setVisible(false);
     vi.setSystemTime(START + 1_000);
     setVisible(true);
@@ -189,8 +173,7 @@ describe('a promise reports the actual state', () => {
       for (const failing of [never, () => Promise.reject(new DOMException('lost', 'UnknownError'))]) {
         const inner = memoryStore(recordOf(1));
         const store: Store = { ...inner };
-        const { session } = fixture.open({ store, provide: async () => null });
-        await session.ready;
+        const { session } = await loaded(fixture.open({ store, provide: async () => null }));
         Object.assign(store, { read: failing, update: failing });
         const done = call(session);
         expect(session.advertisingToken).not.toBe('advertising-1');

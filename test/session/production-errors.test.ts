@@ -5,7 +5,7 @@
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Session, SessionOptions, Store, TokenError } from '../../src/session/index.ts';
-import { HOUR } from '../support/clock.ts';
+import { HOUR, loaded } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,
@@ -23,9 +23,7 @@ vi.hoisted(() => Object.assign(globalThis, { __TESSERA_PRODUCTION__: true }));
 const { memoryStore } = await import('../../src/session/index.ts');
 const fixture = fixtureForEachTest();
 let warn: ReturnType<typeof vi.spyOn>;
-beforeEach(() => {
-  warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-});
+beforeEach(() => void (warn = vi.spyOn(console, 'warn').mockImplementation(() => {})));
 
 const recordWith = (more: object, n = 1) => ({
   store: memoryStore({ ...recordOf(n, Date.now() - 2 * HOUR), ...more }),
@@ -61,8 +59,7 @@ describe('an error has its code, its status, the pause that a server asked for, 
   ];
   test.each(CASES)('%s', async (code, options, call, details = {}, service = hangs) => {
     fixture.serve(service);
-    const { session } = fixture.open(options());
-    await session.ready;
+    const { session } = await loaded(fixture.open(options()));
     const failed = call(session).then(
       () => 'no error',
       (error: TokenError) => error,
@@ -84,8 +81,7 @@ describe('an error has its code, its status, the pause that a server asked for, 
     ],
     ['invalid_token_set', 'the page was rendered with no set', () => ({ tokens: { jane: 1 } as never })],
   ])('%s is an event, and no warning, if %s', async (code, _, options) => {
-    const { session, events } = fixture.open(options());
-    await session.ready;
+    const { session, events } = await loaded(fixture.open(options()));
     await fixture.settle();
     expect(events[0]).toEqual(['error', code]);
     expect(session.state.lastError?.message).toBe(`${code}: see docs/errors.md of tessera-id`);

@@ -31,11 +31,18 @@ const errorOf = async (name: string) => {
 test('tessera.js refers to the documentation, tessera.dev.js explains', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
   const code = 'no_token';
-  const message = 'There is no token set, and no option provide: call setTokens, or pass the option.';
+  const message =
+    'There is no token set, and no option provide: if a user is signed in, call setTokens, or pass the option.';
   expect(await errorOf('tessera.js')).toEqual({ code, message: `${code}: see docs/errors.md of tessera-id` });
   expect(warn).not.toHaveBeenCalled();
   expect(await errorOf('tessera.dev.js')).toEqual({ code, message });
   warn.mockRestore();
+});
+
+test('tessera.dev.js in a worker, which has no page, says so', () => {
+  expect(() => new Function('window', code.get('tessera.dev.js')!)()).toThrow(
+    new TypeError('script tag: expected a page, got a worker: there, import createSession from tessera-id'),
+  );
 });
 
 test.each([
@@ -61,11 +68,12 @@ describe('a wrong argument of a method', () => {
     const session = load(name).createSession({ baseUrl: BASE_URL, name, store: memoryStore() });
     return session as unknown as Record<keyof Session, (...given: unknown[]) => unknown>;
   };
-  const message = 'options: expected object';
-
   test('in tessera.js is a TypeError if one user’s set would be stored as another’s, and is ignored otherwise', async () => {
     const session = open('tessera.js');
+    const message = 'options: invalid option';
     expect(() => session.setTokens(success(1), 'account-b')).toThrow(new TypeError(message));
+    expect(() => session.setTokens(success(1), { User: 'account-b' })).toThrow(new TypeError('User: invalid option'));
+    expect(() => session.signIn({ users: 'account-b' })).toThrow(new TypeError('users: invalid option'));
     await session.clear({ isTrusted: true, preventDefault() {} });
     expect(() => session.signIn('account-b')).toThrow(new TypeError(message));
     session.on('tokens', () => {});
@@ -75,7 +83,7 @@ describe('a wrong argument of a method', () => {
   test('in tessera.dev.js is a TypeError', () => {
     const session = open('tessera.dev.js');
     expect(() => session.setTokens(success(1), 'account-b')).toThrow(
-      new TypeError(`setTokens: ${message}, got string`),
+      new TypeError('setTokens: options: expected object, got string'),
     );
     expect(() => session.clear(true)).toThrow(TypeError);
     expect(() => session.on('tokens', () => {})).toThrow(TypeError);
@@ -124,14 +132,14 @@ describe('an option of tessera.js that would be ignored, and starts a session wi
 const ONLY_IN_DEVELOPMENT = [
   'securitypolicyviolation',
   'is already open on this page',
-  'did you mean',
+  "did you mean '",
   'Nobody is signed in',
   'this counts as a refusal',
   'not a network failure',
   'baseUrl has a wrong path',
   'with an HTML page',
   'pass answerOf(result)',
-  'getToken: options.timeoutMs',
+  'an event: listen with',
 ];
 
 test.each([
@@ -142,4 +150,11 @@ test.each([
 ])('%s contains of the warnings: %j', (name, expected) => {
   expect(modes).toContain(name);
   expect(ONLY_IN_DEVELOPMENT.filter((text) => code.get(name)!.includes(text))).toEqual(expected);
+});
+
+// The Inspector of the production build has them too.
+test('of the script-tag files, only tessera.dev.js has the words of session.explain()', () => {
+  expect(['tessera.js', 'tessera.dev.js'].filter((name) => code.get(name)!.includes('Next, the session will'))).toEqual(
+    ['tessera.dev.js'],
+  );
 });

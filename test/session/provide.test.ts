@@ -1,18 +1,16 @@
 /** `provide`: when the session asks the publisher's server for a set, and what it does with the answer. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
+import { fixtureForEachTest, recordOf, success } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 type Provide = NonNullable<SessionOptions['provide']>;
 
 describe('`provide`', () => {
   test('is called once, with a reason and a signal, and its answer is in force', async () => {
-    const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(1));
     const { session, events } = fixture.open({ provide });
     expect(await session.getToken()).toBe('advertising-1');
@@ -21,20 +19,12 @@ describe('`provide`', () => {
     expect(names(events)).toEqual(['token provide']);
   });
 
-  test('may resolve with an opt-out', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.open({ provide: async () => ({ status: 'optout' }) });
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
-    expect(names(events)).toEqual(['optout']);
-  });
-
   test.each<[string, () => unknown]>([
     ['null', () => null],
     ['a 204 response', () => new Response(null, { status: 204 })],
   ])(
     'resolves with %s if nobody is signed in: one `needsTokens` is emitted, and it is not called again',
     async (_, answer) => {
-      const fixture = createFixture();
       const provide = vi.fn<Provide>(async () => answer() as TokenAnswer);
       const { session, events } = fixture.open({ provide });
       await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
@@ -47,7 +37,6 @@ describe('`provide`', () => {
   );
 
   test('is called again by refresh() after nobody was signed in', async () => {
-    const fixture = createFixture();
     const provide = vi.fn<Provide>().mockResolvedValueOnce(null).mockResolvedValueOnce(success(1));
     const { session } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
@@ -56,7 +45,6 @@ describe('`provide`', () => {
   });
 
   test('is called at once by refresh() and signIn(), whatever pause its server has asked for', async () => {
-    const fixture = createFixture();
     const busy = Response.json({}, { status: 429, headers: { 'retry-after': '600' } });
     const provide = vi.fn<Provide>().mockRejectedValue(busy);
     const { session } = fixture.open({ provide });
@@ -69,7 +57,6 @@ describe('`provide`', () => {
   });
 
   test('is ignored if another tab logs out just before its answer is written', async () => {
-    const fixture = createFixture();
     const inner = memoryStore();
     const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, changedAt: START };
     const store: Store = {
@@ -79,8 +66,7 @@ describe('`provide`', () => {
         return inner.update(change);
       },
     };
-    const { session, events } = fixture.open({ store, provide: async () => success(2) });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store, provide: async () => success(2) }));
     await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
     expect(await inner.read()).toEqual(loggedOut);
@@ -88,10 +74,8 @@ describe('`provide`', () => {
   });
 
   test('is not called after a logout', async () => {
-    const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(2));
-    const { session, events } = fixture.openStored({ provide });
-    await session.ready;
+    const { session, events } = await loaded(fixture.openStored({ provide }));
     await session.clear();
     await fixture.advance(HOUR);
     expect(provide).not.toHaveBeenCalled();
@@ -113,7 +97,6 @@ describe('`provide`', () => {
     '%s: one error and one `needsTokens` are emitted, and it is called again with back-off',
     async (_, code, provide) => {
       vi.spyOn(Math, 'random').mockReturnValue(0);
-      const fixture = createFixture();
       const calledAt: number[] = [];
       let answer = provide;
       const { session, events } = fixture.open({
@@ -140,7 +123,6 @@ describe('`provide`', () => {
   );
 
   test('is aborted when a set is supplied in another way, and its late answer is ignored', async () => {
-    const fixture = createFixture();
     let answer = (_: TokenAnswer) => {};
     let received: AbortSignal | undefined;
     const { session, events } = fixture.open({
@@ -159,7 +141,6 @@ describe('`provide`', () => {
   });
 
   test('that signs the user out before it returns, and never answers, does not delay the next sign-in', async () => {
-    const fixture = createFixture();
     let calls = 0;
     const { session } = fixture.open({
       provide: () => {
@@ -180,7 +161,6 @@ describe('`provide`', () => {
       () => Object.assign(new Error('429'), { response: new Response('', { headers: { 'retry-after': '600' } }) }),
     ],
   ])('is called again only after `Retry-After` if what it rejects with %s', async (_, thrown) => {
-    const fixture = createFixture();
     const provide = vi.fn<Provide>().mockRejectedValueOnce(thrown()).mockResolvedValue(success(1));
     const { session } = fixture.open({ provide });
     await fixture.advance(9 * MINUTE);
@@ -192,7 +172,6 @@ describe('`provide`', () => {
 });
 
 test('`provide` may set `onabort` of its signal', async () => {
-  const fixture = createFixture();
   let aborted = 0;
   const provide = ({ signal }: { signal: AbortSignal }) => {
     signal.onabort = () => aborted++;
@@ -206,7 +185,6 @@ test('`provide` may set `onabort` of its signal', async () => {
 });
 
 test('text that a parser inside `provide` quotes in its error appears in no error or log of the session', async () => {
-  const fixture = createFixture(rotate);
   const errors: Error[] = [];
   const { session } = fixture.open({
     store: memoryStore(),
@@ -224,7 +202,6 @@ test('in a browser without `URL.canParse` the status of the publisher’s server
   const { canParse } = URL;
   Reflect.deleteProperty(URL, 'canParse');
   try {
-    const fixture = createFixture();
     const provide = async () => new Response('', { status: 503 }) as never;
     const { session } = fixture.open({ provide });
     await until(() => session.state.lastError);

@@ -1,19 +1,16 @@
 /** The stored record: a damaged one reads as absent, and a valid one contains exactly the documented fields. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
+import { HOUR, loaded, MINUTE, names, until } from '../support/clock.ts';
+import { createFixture, fixtureForEachTest, recordOf, rotate, setVisible, success } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('a damaged record', () => {
   test('reads as absent, and is overwritten', async () => {
-    const fixture = createFixture();
     const store = memoryStore({ ...recordOf(1), generation: 1n });
-    const { session, events } = fixture.open({ store });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store }));
     await fixture.settle();
     expect(session.state).toMatchObject({ phase: 'empty', lastError: undefined });
     await session.setTokens(success(2));
@@ -26,10 +23,8 @@ describe('a damaged record', () => {
     ['emptied, and the page reads it', undefined, true],
     ['emptied, and a refresh is due', undefined, false],
   ])('a store that is %s: the user is signed out, and nothing is sent or written', async (_, stored, isRead) => {
-    const fixture = createFixture();
     const provide = vi.fn(async () => success(9));
-    const { session, store, events } = fixture.openStored({ provide });
-    await session.ready;
+    const { session, store, events } = await loaded(fixture.openStored({ provide }));
     await store.update(() => stored);
     if (isRead) setVisible(true);
     await fixture.settle();
@@ -62,7 +57,6 @@ describe('a damaged record', () => {
 });
 
 test('the record contains the set, generation, times, clock offset and operator, and nothing else', async () => {
-  const fixture = createFixture();
   const { session, store } = fixture.open();
   await session.setTokens(success(1));
   const first = recordOf(1);

@@ -1,14 +1,12 @@
 /** The request of a refresh, and how its answer is decrypted. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { MINUTE, until, useFakeClock } from '../support/clock.ts';
-import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts';
+import { expect, test, vi } from 'vitest';
+import { MINUTE, until } from '../support/clock.ts';
+import { BASE_URL, fixtureForEachTest, wireSet } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 test('a refresh is a POST of the raw refresh token, without credentials, redirects, the address of the page or custom headers', async () => {
-  const fixture = createFixture();
   fixture.openStored();
   await fixture.advance(15 * MINUTE);
   expect(fixture.sent).toHaveLength(1);
@@ -27,7 +25,6 @@ test('a refresh is a POST of the raw refresh token, without credentials, redirec
 });
 
 test('every answer is decrypted with the key that came with the refresh token sent', async () => {
-  const fixture = createFixture();
   const { session } = fixture.openStored();
   await fixture.advance(60 * MINUTE);
   expect(fixture.sent.map(({ n }) => n)).toEqual([1, 2, 3, 4]);
@@ -37,7 +34,6 @@ test('every answer is decrypted with the key that came with the refresh token se
 test('a page without Web Crypto refreshes through noble', async () => {
   const real = crypto;
   vi.stubGlobal('crypto', { getRandomValues: real.getRandomValues.bind(real) });
-  const fixture = createFixture();
   const { session } = fixture.openStored();
   await fixture.advance(15 * MINUTE);
   await until(() => session.advertisingToken === 'advertising-2');

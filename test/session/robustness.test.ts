@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
+import { HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import { openAsking } from './consent-fixture.ts';
 import { fakeLocks, fixtureForEachTest, recordOf, sealedFor, setVisible, success, wireSet } from './fixtures.ts';
 
@@ -13,8 +13,7 @@ test('a refresh answer with the same tokens and later times is a success, also o
     const body = { ...wireSet(1), identity_expires: wireSet(1).identity_expires + HOUR };
     return new Response(sealedFor(n, JSON.stringify({ status: 'success', body })));
   });
-  const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
-  await session.ready;
+  const { session, events } = await loaded(fixture.open({ store: memoryStore(recordOf(1)) }));
   await session.refresh();
   expect(session.state.expiresAt).toBe(wireSet(1).identity_expires + HOUR);
   expect(names(events)).toEqual(['token load']);

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { MINUTE, names, until, useFakeClock } from '../support/clock.ts';
+import { loaded, MINUTE, names, until, useFakeClock } from '../support/clock.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
 import { createFixture, dispatch, openTwoTabs, recordOf, restoreGlobals, setVisible, success } from './fixtures.ts';
 
@@ -47,8 +47,7 @@ test('a page whose store has failed keeps its user, whatever that store contains
       throw new DOMException('refused', 'QuotaExceededError');
     },
   };
-  const { session } = open({ store });
-  await session.ready;
+  const { session } = await loaded(open({ store }));
   await advance(MINUTE);
   await session.setTokens(success(2));
   setVisible(false);
@@ -100,8 +99,7 @@ test.each([
     setVisible(false);
     const { open, advance, settle } = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session } = open({ store });
-    await session.ready;
+    const { session } = await loaded(open({ store }));
     await settle();
     before();
     await settle();

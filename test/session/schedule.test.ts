@@ -1,14 +1,12 @@
 /** The timer of a session: one in a visible page, none in a hidden one, and none that overflows. */
 
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
-import { createFixture, dispatch, offline, recordOf, restoreGlobals, rotate, setVisible } from './fixtures.ts';
+import { DAY, HOUR, loaded, MINUTE, names, START, until } from '../support/clock.ts';
+import { dispatch, fixtureForEachTest, offline, recordOf, rotate, setVisible } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
-/** Count the timers that fire from now on, and record the longest delay. */
 const countTimers = () => {
   const count = { fired: 0, longestMs: 0 };
   const real = setTimeout;
@@ -24,10 +22,8 @@ const countTimers = () => {
 
 describe('a visible page', () => {
   test('has one timer while idle, which fires at most once a minute', async () => {
-    const fixture = createFixture();
     const set = { ...recordOf(1).set, refreshAt: START + 3 * HOUR, expiresAt: START + 4 * HOUR };
-    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set }) });
-    await session.ready;
+    await loaded(fixture.open({ store: memoryStore({ ...recordOf(1), set }) }));
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
     const timers = countTimers();
@@ -38,9 +34,7 @@ describe('a visible page', () => {
   });
 
   test('has no timer if nothing is scheduled', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open();
-    await session.ready;
+    const { session } = await loaded(fixture.open());
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
     await session.setTokens({ status: 'optout' });
@@ -50,7 +44,6 @@ describe('a visible page', () => {
 
   test('refreshes at the exact millisecond even after a delay of more than 2^31-1 ms', async () => {
     const timers = countTimers();
-    const fixture = createFixture();
     const refreshAt = START + 40 * DAY;
     const set = { ...recordOf(1).set, refreshAt, expiresAt: refreshAt + DAY, endsAt: refreshAt + 2 * DAY };
     fixture.open({ store: memoryStore({ ...recordOf(1), set }) });
@@ -65,9 +58,7 @@ describe('a visible page', () => {
   });
 
   test('notices within a minute that the device slept, and at once on `pageshow`', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored();
-    await session.ready;
+    const { session } = await loaded(fixture.openStored());
     vi.setSystemTime(START + 20 * MINUTE);
     await fixture.advance(MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
@@ -80,9 +71,7 @@ describe('a visible page', () => {
 describe('a hidden page', () => {
   test('has no timer and sends no request if it was opened hidden', async () => {
     setVisible(false);
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) }));
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
     await fixture.advance(HOUR);
@@ -95,18 +84,14 @@ describe('a hidden page', () => {
     Object.defineProperty(document, 'visibilityState', { value: document.createElement('img'), configurable: true });
     onTestFinished(() => void Reflect.deleteProperty(document, 'visibilityState'));
     setVisible(false);
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) }));
     await fixture.settle();
     expect(session.state.next?.reason).toBe('hidden');
     expect(fixture.sent).toEqual([]);
   });
 
   test('is awake once it is found visible, even without an event, as in some webviews', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openStored();
-    await session.ready;
+    const { session } = await loaded(fixture.openStored());
     setVisible(false);
     await fixture.advance(5 * MINUTE);
     Object.defineProperty(Object.getPrototypeOf(document), 'visibilityState', { value: 'visible', configurable: true });
@@ -117,9 +102,7 @@ describe('a hidden page', () => {
   });
 
   test('clears its timer when it is hidden, and catches up when it is visible', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored();
-    await session.ready;
+    const { session, events } = await loaded(fixture.openStored());
     await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
     setVisible(false);
@@ -134,23 +117,12 @@ describe('a hidden page', () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  test('catches up on the first getToken()', async () => {
-    setVisible(false);
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    await session.ready;
-    expect(await session.getToken()).toBe('advertising-2');
-    expect(fixture.sent).toHaveLength(1);
-  });
-
   test('that thaws during the back-off tries for a waiting getToken() within 2 s, and keeps no timer', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const fixture = createFixture(offline);
-    const { session } = fixture.open({
-      store: memoryStore(recordOf(1, START - 2 * HOUR)),
-      retry: { firstMs: 2 * MINUTE },
-    });
-    await session.ready;
+    fixture.serve(offline);
+    const { session } = await loaded(
+      fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)), retry: { firstMs: 2 * MINUTE } }),
+    );
     await until(() => session.state.next?.reason === 'back_off');
     setVisible(false);
     dispatch('freeze');
@@ -167,7 +139,7 @@ describe('a hidden page', () => {
 
   test('sets no timer when a refresh completes while it is hidden', async () => {
     let answer = (_: Response) => {};
-    const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
+    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     const { session } = fixture.openStored();
     await fixture.advance(15 * MINUTE);
     setVisible(false);
@@ -182,7 +154,6 @@ describe('a hidden page', () => {
 test.each([0.1, 0.4])(
   'a refresh that falls due between two reads of the clock (steps of %d ms) is not missed',
   async (step) => {
-    const fixture = createFixture();
     let last = 0;
     let reads = 0;
     const now = () => {
@@ -191,8 +162,7 @@ test.each([0.1, 0.4])(
       // By this clock, timers fire slightly too early.
       return last + Math.min(0, reads++ * step - 1);
     };
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)), now });
-    await session.ready;
+    await loaded(fixture.open({ store: memoryStore(recordOf(1)), now }));
     for (const quarter of [1, 2, 3]) {
       await fixture.advance(15 * MINUTE + 50);
       expect(fixture.sent).toHaveLength(quarter);

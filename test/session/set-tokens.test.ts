@@ -1,16 +1,14 @@
 /** Sets from the host: the `tokens` option, `setTokens`, and pages that are rendered with an older set. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { names, START, useFakeClock } from '../support/clock.ts';
-import { createFixture, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { loaded, names, START } from '../support/clock.ts';
+import { fixtureForEachTest, recordOf, success } from './fixtures.ts';
 
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('the `tokens` option', () => {
   test('is in force and stored', async () => {
-    const fixture = createFixture();
     const { session, store, events } = fixture.open({ tokens: success(1) });
     expect(await session.getToken()).toBe('advertising-1');
     await fixture.settle();
@@ -19,7 +17,6 @@ describe('the `tokens` option', () => {
   });
 
   test('may be an opt-out', async () => {
-    const fixture = createFixture();
     const { session, events } = fixture.openStored({ tokens: { status: 'optout' } });
     await fixture.settle();
     await session.ready;
@@ -28,10 +25,8 @@ describe('the `tokens` option', () => {
   });
 
   test('causes one error and leaves the stored set alone if it is no set', async () => {
-    const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session, events } = fixture.open({ store, tokens: 'text' as never });
-    await session.ready;
+    const { session, events } = await loaded(fixture.open({ store, tokens: 'text' as never }));
     await fixture.settle();
     expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
     expect(session.advertisingToken).toBe('advertising-1');
@@ -44,9 +39,7 @@ describe('setTokens()', () => {
     ['a string', 'text'],
     ['a refusal', { status: 'unauthorized' }],
   ])('of %s rejects with `invalid_token_set` and changes nothing but `state.lastError`', async (_, answer) => {
-    const fixture = createFixture();
-    const { session, store, events } = fixture.openStored();
-    await session.ready;
+    const { session, store, events } = await loaded(fixture.openStored());
     await fixture.settle();
     const { state } = session;
     await expect(session.setTokens(answer as never)).rejects.toMatchObject({
@@ -61,19 +54,19 @@ describe('setTokens()', () => {
   });
 
   test('changes the token at once and emits it after the write', async () => {
-    const fixture = createFixture();
     const store = memoryStore();
     let write = () => {};
-    const { session, events } = fixture.open({
-      store: {
-        ...store,
-        update: async (change) => {
-          await new Promise<void>((resolve) => (write = resolve));
-          return store.update(change);
+    const { session, events } = await loaded(
+      fixture.open({
+        store: {
+          ...store,
+          update: async (change) => {
+            await new Promise<void>((resolve) => (write = resolve));
+            return store.update(change);
+          },
         },
-      },
-    });
-    await session.ready;
+      }),
+    );
     await fixture.settle();
     const done = session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
@@ -86,16 +79,13 @@ describe('setTokens()', () => {
   });
 
   test('of the set that is already in force emits nothing', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored();
-    await session.ready;
+    const { session, events } = await loaded(fixture.openStored());
     await session.setTokens(success(1));
     await fixture.settle();
     expect(names(events)).toEqual(['token load']);
   });
 
   test('called several times at once leaves the last set in force, in page and store', async () => {
-    const fixture = createFixture();
     const { session, store, events } = fixture.open();
     await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
     await fixture.settle();
@@ -108,7 +98,6 @@ describe('setTokens()', () => {
 describe('a page that is rendered with a set', () => {
   /** Supply sets to one page; each is issued, and expires, a second after the one before. */
   const openAfter = async (sets: number[]) => {
-    const fixture = createFixture();
     const store = memoryStore();
     const { session } = fixture.open({ store });
     for (const n of sets) {
@@ -152,7 +141,6 @@ describe('a page that is rendered with a set', () => {
 });
 
 test('setTokens() right after the start of a page with a known set emits the cause `set`', async () => {
-  const fixture = createFixture();
   const { session, events } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
   await session.setTokens(success(5));
   await fixture.settle();

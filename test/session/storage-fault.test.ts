@@ -1,13 +1,13 @@
 /** Storage that fails: the session continues in memory. */
 
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, recordEvents, START, useFakeClock } from '../support/clock.ts';
-import { BASE_URL, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
+import { loaded, MINUTE, names, recordEvents, START } from '../support/clock.ts';
+import { throwing } from '../support/throwing.ts';
+import { BASE_URL, fixtureForEachTest, hangs, offline, recordOf, success } from './fixtures.ts';
 
 let testNumber = 0;
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 const never = () => new Promise<never>(() => {});
 const failingRequest = () => {
@@ -16,26 +16,10 @@ const failingRequest = () => {
   return open;
 };
 
-/** Open a session over the IndexedDB of the page. */
 const openOnDatabase = (options: object = {}) => {
-  const fixture = createFixture();
   const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${testNumber++}`, ...options });
   return { ...fixture, session, events: recordEvents(session) };
 };
-
-test('a working IndexedDB: the next page loads the set', async () => {
-  const name = `good-${testNumber++}`;
-  const first = openOnDatabase({ name });
-  await first.session.ready;
-  expect(first.session.state.persistence).toBe('indexeddb');
-  await first.session.setTokens(success(1));
-  first.session.close();
-  const second = openOnDatabase({ name });
-  await second.session.ready;
-  expect(second.session.advertisingToken).toBe('advertising-1');
-  expect(names(second.events)).toEqual(['token load']);
-  second.session.close();
-});
 
 test('no IndexedDB at all: the session uses memory and emits no error', async () => {
   const own = Object.getOwnPropertyDescriptor(globalThis, 'indexedDB')!;
@@ -90,9 +74,7 @@ describe('the session falls back to memory and emits one error if', () => {
     onTestFinished(() => void Object.defineProperty(globalThis, 'indexedDB', own));
     Object.defineProperty(globalThis, 'indexedDB', {
       configurable: true,
-      get: () => {
-        throw new DOMException('denied', 'SecurityError');
-      },
+      get: throwing(new DOMException('denied', 'SecurityError')),
     });
     const { session } = openOnDatabase();
     await session.ready;
@@ -108,14 +90,11 @@ describe('the session falls back to memory and emits one error if', () => {
     [
       'writing throws',
       {
-        update: () => {
-          throw new Error('no');
-        },
+        update: throwing(new Error('no')),
       },
     ],
   ];
   test.each(kinds)('%s in a custom store', async (_, fault) => {
-    const fixture = createFixture();
     const { session, events } = fixture.open({ store: { ...memoryStore(), kind: 'custom kind', ...fault } });
     const done = session.setTokens(success(1));
     await fixture.advance(3000);
@@ -132,11 +111,9 @@ describe('the session falls back to memory and emits one error if', () => {
 });
 
 test('a store that starts to fail later: the page keeps its token and refreshes it', async () => {
-  const fixture = createFixture();
   const inner = memoryStore(recordOf(1));
   const store: Store = { ...inner };
-  const { session, events } = fixture.open({ store });
-  await session.ready;
+  const { session, events } = await loaded(fixture.open({ store }));
   store.read = store.update = () => Promise.reject(new Error('gone'));
   await fixture.advance(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-2');
@@ -146,7 +123,6 @@ test('a store that starts to fail later: the page keeps its token and refreshes 
 });
 
 test('a store that never answers: the token of a later login is announced without a wait for it', async () => {
-  const fixture = createFixture();
   const { session, events } = fixture.open({ store: { read: never, update: never } });
   await fixture.advance(2_000);
   expect(session.state.persistence).toBe('memory');
@@ -171,10 +147,8 @@ test('a database that fails to open once is opened again, without an error', asy
 });
 
 test('a store that was erased and then written by another tab for another user: the new user’s token is in force', async () => {
-  const fixture = createFixture();
   const store = memoryStore({ ...recordOf(1), generation: 7 });
-  const { session } = fixture.open({ store });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store }));
   await fixture.advance(MINUTE);
   await store.update(() => recordOf(5));
   window.dispatchEvent(new Event('pageshow'));
@@ -182,25 +156,21 @@ test('a store that was erased and then written by another tab for another user: 
   expect(session.advertisingToken).toBe('advertising-5');
 });
 
-describe('the stored token is never returned before the write of', () => {
-  test.each<[string, object, (session: Session) => void]>([
-    ['a set for another user in the option `tokens`', { tokens: success(9, START + 1) }, () => {}],
-    ['a logout in the task of the creation', {}, (session) => void session.clear()],
-    ['an opt-out in the task of the creation', {}, (session) => void session.setTokens({ status: 'optout' })],
-  ])('%s', async (_, options, call) => {
-    const fixture = createFixture();
-    const { session } = fixture.open({ ...options, store: memoryStore(recordOf(1)) });
-    call(session);
-    const seen: unknown[] = [];
-    session.subscribe(() => seen.push(session.advertisingToken));
-    seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
-    await fixture.settle();
-    expect(seen).not.toContain('advertising-1');
-  });
+test.each<[string, object, (session: Session) => void]>([
+  ['a set for another user in the option `tokens`', { tokens: success(9, START + 1) }, () => {}],
+  ['a logout in the task of the creation', {}, (session) => void session.clear()],
+  ['an opt-out in the task of the creation', {}, (session) => void session.setTokens({ status: 'optout' })],
+])('the stored token is never returned before the write of: %s', async (_, options, call) => {
+  const { session } = fixture.open({ ...options, store: memoryStore(recordOf(1)) });
+  call(session);
+  const seen: unknown[] = [];
+  session.subscribe(() => seen.push(session.advertisingToken));
+  seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
+  await fixture.settle();
+  expect(seen).not.toContain('advertising-1');
 });
 
 test('a store that reports writes it did not make causes no request loop', async () => {
-  const fixture = createFixture();
   let calls = 0;
   // Stop answering after 50 requests, so a loop fails the test in finite time.
   fixture.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
@@ -212,7 +182,6 @@ test('a store that reports writes it did not make causes no request loop', async
 });
 
 test('a store whose update() resolves with undefined does not affect the session', async () => {
-  const fixture = createFixture(rotate);
   const inner = memoryStore();
   const { session } = fixture.open({ store: { ...inner, update: async (change) => void inner.update(change) } });
   await session.setTokens(success(1));
@@ -226,7 +195,6 @@ describe('a store of the host', () => {
     ['once it is loaded', (session) => session.ready],
     ['before it is loaded', () => {}],
   ])('whose update() does not call its argument: a set supplied %s is kept in memory', async (_, wait) => {
-    const fixture = createFixture();
     const { session, events } = fixture.open({ store: { read: async () => undefined, update: async () => undefined } });
     await wait(session);
     await session.setTokens(success(1));
@@ -237,9 +205,9 @@ describe('a store of the host', () => {
   });
 
   test('whose update() does not call its argument: a logout rejects, because the next page finds the user', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: { read: async () => recordOf(1), update: async () => undefined } });
-    await session.ready;
+    const { session } = await loaded(
+      fixture.open({ store: { read: async () => recordOf(1), update: async () => undefined } }),
+    );
     await expect(session.clear()).rejects.toMatchObject({ code: 'storage_failed' });
   });
 });

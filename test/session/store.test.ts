@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
+import { throwing } from '../support/throwing.ts';
 
 let name = '';
 let testNumber = 0;
@@ -14,7 +15,6 @@ const resultOf = <T>(request: IDBRequest<T>) =>
     request.onerror = () => reject(request.error);
   });
 
-/** Collect the connections that are opened from now on. */
 const connections = () => {
   const opened: IDBDatabase[] = [];
   const open = indexedDB.open.bind(indexedDB);
@@ -57,9 +57,7 @@ describe.each([
   test('rejects with the error that an update throws, and keeps the value', async () => {
     const store = create();
     await store.update(() => 'kept');
-    const change = () => {
-      throw new Error('from the update');
-    };
+    const change = throwing(new Error('from the update'));
     await expect((async () => store.update(change))()).rejects.toThrow('from the update');
     expect(await store.read()).toBe('kept');
     store.close?.();
@@ -172,9 +170,7 @@ describe('the database', () => {
   });
 
   test('may be denied (sandboxed frame): the call rejects instead of throwing', async () => {
-    vi.spyOn(indexedDB, 'open').mockImplementation(() => {
-      throw new DOMException('denied', 'SecurityError');
-    });
+    vi.spyOn(indexedDB, 'open').mockImplementation(throwing(new DOMException('denied', 'SecurityError')));
     const store = indexedDbStore(name);
     let reading: Promise<unknown> | undefined;
     expect(() => (reading = store.read())).not.toThrow();

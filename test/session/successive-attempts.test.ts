@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 import type { SessionRecord } from '../../src/session/rules/record.ts';
-import { DAY, MINUTE, names, START, until } from '../support/clock.ts';
+import { DAY, loaded, MINUTE, names, START, until } from '../support/clock.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import {
   dispatch,
@@ -40,8 +40,7 @@ test('a page whose call of `provide` is void, because another user has signed in
   const { session } = fixture.open({ store, name, provide });
   await until(() => calls === 1);
   // This page has nobody to ask.
-  const elsewhere = fixture.open({ store, name });
-  await elsewhere.session.ready;
+  const elsewhere = await loaded(fixture.open({ store, name }));
   await elsewhere.session.signIn({ user: 'account-2' }).catch(() => {});
   await until(() => session.advertisingToken === 'advertising-2');
   expect(Date.now() - START).toBeLessThan(1000);
@@ -57,8 +56,7 @@ test.each([
     calls++;
     return success(calls, Date.now() - 2 * DAY);
   };
-  const { session } = fixture.open({ provide, refresh: 'off' });
-  await session.ready;
+  await loaded(fixture.open({ provide, refresh: 'off' }));
   await fixture.advance(10 * MINUTE);
   expect(calls).toBeGreaterThan(3);
   expect(calls).toBeLessThan(30);
@@ -88,8 +86,7 @@ test('a set that the page supplies while the previous set’s failure is written
     if (isSlow) await new Promise<void>((resolve) => (write = resolve));
     return inner.update(change);
   };
-  const { session, events } = fixture.open({ store: { ...inner, update } });
-  await session.ready;
+  const { session, events } = await loaded(fixture.open({ store: { ...inner, update } }));
   fixture.serve(async () => {
     isSlow = true;
     return new Response('', { status: 503 });
@@ -118,8 +115,7 @@ test('the failure of a refresh is written before another tab can obtain the lock
     return stored;
   };
   fixture.serve(offline);
-  const { session } = fixture.open({ store: { ...inner, update } });
-  await session.ready;
+  const { session } = await loaded(fixture.open({ store: { ...inner, update } }));
   await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
   expect(failures).toEqual([{ isLockHeld: true }]);
 });
@@ -163,10 +159,9 @@ describe('an abandoned attempt or call', () => {
     ['a withdrawal of consent', 'no_consent', (_, withdraw) => withdraw()],
   ])('by %s: a call of refresh() that waits for another tab rejects at once', async (name, code, abandon) => {
     fakeLocks().held.add(name);
-    const store = memoryStore({ ...recordOf(1), lease: { id: 1, at: START, ms: 12_000, isLocked: true } });
+    const store = memoryStore({ ...recordOf(1), lease: { id: 1, at: START, isLocked: true } });
     const { consent, withdraw } = controlledConsent(true);
-    const { session } = fixture.open({ name, store, consent });
-    await session.ready;
+    const { session } = await loaded(fixture.open({ name, store, consent }));
     const refreshed = session.refresh().catch((error: unknown) => error);
     await fixture.settle();
     abandon(session, withdraw);

@@ -3,34 +3,36 @@
  * has no Web Locks; `locks.test.ts` fakes them.
  */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/clock.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Session } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, until } from '../support/clock.ts';
 import {
   answersPlain,
   answersSealed,
-  createFixture,
+  fixtureForEachTest,
   openLoaded,
   openTwoTabs,
   recordOf,
-  restoreGlobals,
   rotate,
   setVisible,
   success,
 } from './fixtures.ts';
 
 let testNumber = 0;
-beforeEach(() => void useFakeClock());
-afterEach(restoreGlobals);
+const fixture = fixtureForEachTest();
 
 describe('a tab adopts from another tab', () => {
-  test('a new set', async () => {
+  test.each<[what: string, act: (session: Session) => Promise<unknown>, event: string, token?: string]>([
+    ['a new set', (session) => session.setTokens(success(5)), 'token tab', 'advertising-5'],
+    ['a rotation', (session) => session.refresh(), 'token tab', 'advertising-2'],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' }), 'optout'],
+  ])('%s', async (_, act, event, token) => {
     const { fixture, a, b } = await openTwoTabs();
-    await a.session.setTokens(success(5));
-    await until(() => b.session.advertisingToken === 'advertising-5');
+    await act(a.session);
+    await until(() => b.events.length > 1);
     await fixture.settle();
-    expect(names(a.events)).toEqual(['token load', 'token set']);
-    expect(names(b.events)).toEqual(['token load', 'token tab']);
+    expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual([token, token]);
+    expect([b.session.state.phase, names(b.events)]).toEqual([a.session.state.phase, ['token load', event]]);
   });
 
   test('a logout', async () => {
@@ -41,23 +43,6 @@ describe('a tab adopts from another tab', () => {
     expect(b.session.state.phase).toBe('empty');
     expect(fixture.sent).toEqual([]);
     expect(names(b.events)).not.toContain('expired advertising');
-  });
-
-  test('an opt-out', async () => {
-    const { a, b } = await openTwoTabs();
-    await a.session.setTokens({ status: 'optout' });
-    await until(() => b.events.length > 1);
-    expect(names(b.events)).toEqual(['token load', 'optout']);
-    expect(b.session.state.phase).toBe('optedOut');
-  });
-
-  test('a rotation', async () => {
-    const { fixture, a, b } = await openTwoTabs();
-    await a.session.refresh();
-    await until(() => b.session.advertisingToken === 'advertising-2');
-    await fixture.settle();
-    expect(names(b.events)).toEqual(['token load', 'token tab']);
-    expect(fixture.sent).toHaveLength(1);
   });
 
   test('the end of the refresh token, and does not send it again', async () => {
@@ -105,7 +90,6 @@ describe('a tab adopts from another tab', () => {
 });
 
 test('a session of another name adopts nothing', async () => {
-  const fixture = createFixture();
   const a = fixture.open({ name: `tabs-${testNumber++}` });
   const other = fixture.open({ name: `tabs-${testNumber++}` });
   await Promise.all([a.session.ready, other.session.ready]);
@@ -145,7 +129,6 @@ test('a new tab sends a message on its channel, so that Chromium evicts a cached
 });
 
 test('refresh() that waits for another tab’s refresh rejects if that one fails', async () => {
-  const fixture = createFixture();
   const store = memoryStore(recordOf(1));
   let answer = (_: Response) => {};
   fixture.serve(() => new Promise((resolve) => (answer = resolve)));
@@ -158,6 +141,6 @@ test('refresh() that waits for another tab’s refresh rejects if that one fails
   await fixture.settle();
   answer(new Response('', { status: 503 }));
   await fixture.advance(20_000);
-  expect([await first, await second]).toEqual(['http_status', 'timeout']);
+  expect([await first, await second]).toEqual(['http_status', 'network']);
   expect(fixture.sent).toHaveLength(1);
 });

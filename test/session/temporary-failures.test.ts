@@ -138,17 +138,6 @@ describe('a temporary failure', () => {
     expect(sent.length).toBeLessThanOrEqual(7);
   });
 
-  test('Retry-After in seconds is respected', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { events, sent, serve, advance } = await openDue(answersPlain(429, '', { 'retry-after': '120' }));
-    serve(rotate);
-    await advance(120_000 - 1);
-    expect(sent).toHaveLength(1);
-    await advance(1);
-    expect(sent).toHaveLength(2);
-    expect(names(events)).toEqual(['token load', 'error http_status 429', 'token refresh']);
-  });
-
   test.each([
     ['a negative number', '-5'],
     ['0', '0'],

@@ -3,12 +3,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
 import { MINUTE, until } from '../support/clock.ts';
+import { controlledConsent } from './consent-fixture.ts';
 import { BASE_URL, fixtureForEachTest, success, wireSet } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 let names = 0;
 
-/** A browser profile: pages that share a store and a name. */
 const openProfile = () => {
   const store = memoryStore();
   const name = `profile-${names++}`;
@@ -26,16 +26,6 @@ const openProfile = () => {
 const setNumber = (n: number) => async () => success(n);
 
 describe('a page with the label of a user', () => {
-  test('keeps the set of that user', async () => {
-    const { visit } = openProfile();
-    const provide = vi.fn(setNumber(8));
-    const first = await visit({ user: 'account-a', tokens: success(1) });
-    first.session.close();
-    const { session } = await visit({ user: 'account-a', provide });
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(provide).not.toHaveBeenCalled();
-  });
-
   test.each([
     ['of another user', { user: 'account-a' }],
     ['of no known user', {}],
@@ -106,16 +96,10 @@ describe('a page with the label of a user', () => {
     const { store, visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     const before = await store.read();
-    let onChange = (_: boolean) => {};
-    const { session, tokens } = await visit({
-      user: 'account-b',
-      consent: (change) => {
-        onChange = change;
-        return new Promise(() => {});
-      },
-    });
+    const { consent, grant } = controlledConsent();
+    const { session, tokens } = await visit({ user: 'account-b', consent });
     expect(await store.read()).toEqual(before);
-    onChange(true);
+    grant();
     await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
     expect([...tokens].filter(Boolean)).toEqual([]);
@@ -126,18 +110,11 @@ describe('a page with the label of a user', () => {
     const { visit } = openProfile();
     // The record of a site that gives no labels yet.
     (await visit({ tokens: success(1) })).session.close();
-    let onChange = (_: boolean) => {};
-    const { session, tokens, events } = await visit({
-      user: 'account-a',
-      tokens: success(1),
-      consent: (change) => {
-        onChange = change;
-        return new Promise(() => {});
-      },
-    });
-    onChange(false);
+    const { consent, grant, withdraw } = controlledConsent();
+    const { session, tokens, events } = await visit({ user: 'account-a', tokens: success(1), consent });
+    withdraw();
     await expect(session.setTokens(success(2), { user: 'account-b' })).rejects.toMatchObject({ code: 'no_consent' });
-    onChange(true);
+    grant();
     await fixture.settle();
     expect([...tokens].filter(Boolean)).toEqual([]);
     expect(session.advertisingToken).toBeUndefined();
@@ -158,44 +135,15 @@ describe('setTokens(answer, { user })', () => {
     expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
   });
 
-  test('without a label, the set belongs to the user of the page', async () => {
-    const { visit } = openProfile();
-    const { session } = await visit({ user: 'account-a', tokens: success(1) });
-    await session.setTokens(success(2));
-    expect(session.advertisingToken).toBe('advertising-2');
-    session.close();
-    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-2');
-  });
-
   test('that is refused before consent does not bring the previous user back', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
-    let onChange = (_: boolean) => {};
-    const { session, tokens } = await visit({
-      user: 'account-b',
-      consent: (change) => {
-        onChange = change;
-        return false;
-      },
-    });
+    const { consent, grant } = controlledConsent(false);
+    const { session, tokens } = await visit({ user: 'account-b', consent });
     await expect(session.setTokens(success(2))).rejects.toMatchObject({ code: 'no_consent' });
-    onChange(true);
+    grant();
     await fixture.settle();
     expect([...tokens].filter(Boolean)).toEqual([]);
-  });
-});
-
-describe('a page for nobody', () => {
-  test.each([
-    ['with a label is ended', 'account-a', undefined],
-    ['without a label stays', undefined, 'advertising-1'],
-  ])('a set %s', async (_, user, token) => {
-    const { visit } = openProfile();
-    (await visit({ user, tokens: success(1) })).session.close();
-    const provide = vi.fn(setNumber(8));
-    const { session } = await visit({ user: null, provide });
-    expect(session.advertisingToken).toBe(token);
-    expect(provide).not.toHaveBeenCalled();
   });
 });
 
@@ -215,17 +163,11 @@ describe('signIn({ user })', () => {
 
   test('stores no label before consent, and asks for the set of the user once it is there', async () => {
     const { store, visit } = openProfile();
-    let onChange = (_: boolean) => {};
-    const { session } = await visit({
-      provide: setNumber(8),
-      consent: (change) => {
-        onChange = change;
-        return false;
-      },
-    });
+    const { consent, grant } = controlledConsent(false);
+    const { session } = await visit({ provide: setNumber(8), consent });
     await expect(session.signIn({ user: 'account-b' })).rejects.toMatchObject({ code: 'no_consent' });
     expect(await store.read()).not.toMatchObject({ user: expect.anything() });
-    onChange(true);
+    grant();
     await until(() => session.advertisingToken === 'advertising-8');
     session.close();
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-8');
@@ -233,28 +175,13 @@ describe('signIn({ user })', () => {
 
   test('without a label before consent ends no set that another tab supplies meanwhile', async () => {
     const { visit } = openProfile();
-    let onChange = (_: boolean) => {};
-    const { session } = await visit({
-      user: 'account-a',
-      consent: (change) => {
-        onChange = change;
-        return false;
-      },
-    });
+    const { consent, grant } = controlledConsent(false);
+    const { session } = await visit({ user: 'account-a', consent });
     await expect(session.signIn()).rejects.toMatchObject({ code: 'no_consent' });
     await visit({ user: 'account-b', tokens: success(2) });
-    onChange(true);
+    grant();
     await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-2');
-  });
-
-  test('without a label ends the set, and the new one belongs to no known user', async () => {
-    const { visit } = openProfile();
-    const { session } = await visit({ user: 'account-a', tokens: success(1), provide: setNumber(8) });
-    await session.signIn();
-    expect(session.advertisingToken).toBe('advertising-8');
-    session.close();
-    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
   });
 });
 

@@ -14,7 +14,6 @@ const fixture = fixtureForEachTest();
 type Stored = { v: number; generation: number; set?: { advertisingToken: string } } | undefined;
 const isOf = (v: number, stored: unknown) => (stored as Stored)?.v === v;
 
-/** The store as the next version uses it. */
 const inNextFormat = (inner: Store): Store => {
   const readBoth = (stored: unknown) => (isOf(3, stored) ? { ...(stored as object), v: 2 } : stored);
   return {
@@ -58,7 +57,6 @@ const advanceHours = async (count: number) => {
   for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.advance(15 * MINUTE);
 };
 
-/** The outcome of a promise of a session: `done`, an error code, or `hangs`. */
 const codeOf = async (work: Promise<unknown>): Promise<unknown> => {
   const code = work.then(
     () => 'done',
@@ -100,22 +98,20 @@ describe('after the newer version has written', () => {
   });
 });
 
-describe('both open for hours', () => {
-  test('with `provide` in the older one both have a token, and they do not overwrite each other in a loop', async () => {
-    const provide = vi.fn(async () => success(50 + provide.mock.calls.length));
-    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 }, { provide });
-    await advanceHours(2);
-    expect(old.session.advertisingToken).toBeDefined();
-    expect(next.session.advertisingToken).toBeDefined();
-    expect(provide).toHaveBeenCalled();
-    // One rotation each quarter of an hour by each of them at most, and at most one call of `provide` for each.
-    expect(fixture.sent.length).toBeLessThanOrEqual(16);
-    expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + fixture.sent.length);
-    // The start and the outcome of each attempt, and the answer of `provide`.
-    expect(written.length).toBeLessThanOrEqual(1 + 3 * fixture.sent.length);
-    expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
-    expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
-  });
+test('open for hours, with `provide` in the older one, both have a token, and they do not overwrite each other in a loop', async () => {
+  const provide = vi.fn(async () => success(50 + provide.mock.calls.length));
+  const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 }, { provide });
+  await advanceHours(2);
+  expect(old.session.advertisingToken).toBeDefined();
+  expect(next.session.advertisingToken).toBeDefined();
+  expect(provide).toHaveBeenCalled();
+  // One rotation each quarter of an hour by each of them at most, and at most one call of `provide` for each.
+  expect(fixture.sent.length).toBeLessThanOrEqual(16);
+  expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + fixture.sent.length);
+  // The start and the outcome of each attempt, and the answer of `provide`.
+  expect(written.length).toBeLessThanOrEqual(1 + 3 * fixture.sent.length);
+  expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
+  expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
 });
 
 describe('an explicit call', () => {

@@ -12,32 +12,45 @@ export const missing = (await firstThatRuns([process.execPath])) ? missingForApp
 // In CI it must be there: `.ci/run` installs it.
 if (missing && areAllRequired) throw new Error(`expected what .ci/run installs, missing: ${missing}`);
 
-/** The Kotlin of the documentation, as one file: each block is the body of a function. */
-const documented = `import android.content.Context
-import android.webkit.WebView
-import id.tessera.host.*
+const documented = blocks.filter(({ language }) => language === 'kotlin');
 
-${blocks
-  .filter(({ language }) => language === 'kotlin')
-  .map(
-    ({ code }, index) =>
-      `suspend fun block${index}(context: Context, webView: WebView, listener: TesseraListener, response: String) {\n${code}}\n`,
+/** The Kotlin of the documentation: a block that imports is a file of its own, each other the body of a function. */
+const files = documented.flatMap(({ code }, index) =>
+  code.startsWith('import ') ? [`package block${index}\n\n${code}`] : [],
+);
+
+const functions = `import android.app.*
+import android.content.Context
+import android.os.Bundle
+import android.webkit.WebView
+import com.getcapacitor.BridgeActivity
+import id.tessera.host.*
+import kotlin.concurrent.thread
+
+class App : Application() {
+  lateinit var host: TesseraHost
+}
+
+fun tokensOfTheUser(): String = TODO()
+
+${documented
+  .map(({ code }, index) =>
+    code.startsWith('import ')
+      ? ''
+      : `suspend fun block${index}(context: Context, webView: WebView, response: String) {\n${code}}\n`,
   )
   .join('\n')}`;
 
 /** Compile the app, and the Kotlin of the documentation; returns the folder of the classes. */
-const compileApp = (): Promise<string> => compile(documented);
+const compileApp = (): Promise<string> => compile([functions, ...files]);
 
-/** What the app has done: told its owner of a token, or asked for a set. */
 interface AppEvent {
   readonly event: 'token' | 'needsTokens';
   readonly value?: string | null;
 }
 
-/** What the app is started with. */
 export interface AppOptions {
   readonly baseUrl: string;
-  /** The origin of the pages. */
   readonly origin: string;
   readonly owner: 'APP' | 'PAGE';
   /** Apps with one key have one storage. */

@@ -25,7 +25,6 @@ export interface Site {
   readonly origin: string;
   /** The same server on an insecure origin, without Web Crypto and Web Locks. */
   readonly plainOrigin: string;
-  /** Every request so far, as `METHOD /path`. */
   readonly requests: readonly string[];
 }
 

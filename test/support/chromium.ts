@@ -81,7 +81,6 @@ export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOpt
   args: [...ARGS, ...(more.args ?? [])],
 });
 
-/** Start the browser that test files share. */
 export const launchShared = async (): Promise<BrowserServer> =>
   playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
 

@@ -50,10 +50,15 @@ export const until = async (condition: () => unknown, what = condition.toString(
   }
 };
 
+/** Wait until the session of a page has read its store. */
+export const loaded = async <Page extends { readonly session: Session }>(page: Page): Promise<Page> => {
+  await page.session.ready;
+  return page;
+};
+
 /** The events that a session emitted, in order, each with the part of its payload that distinguishes it. */
 export type EventLog = [event: string, detail?: unknown][];
 
-/** Record all events that a session emits from now on. */
 export const recordEvents = (session: Session): EventLog => {
   const events: EventLog = [];
   session.on('token', ({ cause, advertisingToken }) => events.push(['token', cause, advertisingToken] as never));

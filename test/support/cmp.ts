@@ -57,7 +57,6 @@ const DEFAULT = {
   isServiceSpecific: true,
 } satisfies TcChoices;
 
-/** Encode a TC string. */
 export const encodeTcString = (choices: TcChoices = {}): string => {
   const all = { ...DEFAULT, ...choices };
   const encode = (vendors: readonly number[], segments: Segment[]): string => {
@@ -230,12 +229,10 @@ export const installTcf = (first: object | null = TCF.shown) => {
       latest = data;
       each((listener, listenerId) => listener({ ...data, listenerId }, true));
     },
-    /** Call the listeners with these arguments. */
     call: (...args: unknown[]) => each((listener) => listener(...args)),
   };
 };
 
-/** Install `__gpp` on the page. */
 export const installGpp = (first: object = { signalStatus: 'not ready' }) => {
   const { add, remove, each, count } = createListeners();
   let pingData = first;
@@ -251,7 +248,6 @@ export const installGpp = (first: object = { signalStatus: 'not ready' }) => {
       pingData = next;
       each((listener, listenerId) => listener({ eventName, listenerId, data: 'ready', pingData }, true));
     },
-    /** Call the listeners with these arguments. */
     call: (...args: unknown[]) => each((listener) => listener(...args)),
   };
 };

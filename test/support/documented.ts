@@ -8,7 +8,6 @@ interface Parsed {
   readonly path: string;
   readonly code: string;
   readonly program: ESTree.Program;
-  /** Where docstrings end. */
   readonly docEnds: ReadonlySet<number>;
 }
 
@@ -32,7 +31,6 @@ const hasDoc = ({ code, docEnds }: Parsed, start: number): boolean => {
   return docEnds.has(before.length);
 };
 
-/** Return the names that a declaration declares. */
 const namesOf = (declaration: ESTree.Node): string[] => {
   if (declaration.type === 'VariableDeclaration')
     return declaration.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));

@@ -7,9 +7,7 @@
 export type EngineName = 'chromium' | 'firefox' | 'webkit';
 
 export interface Tab {
-  /** Load a page; resolves when it has loaded. */
   goto(url: string): Promise<void>;
-  /** Evaluate an expression in the page, and wait for its promise. */
   evaluate<T>(expression: string): Promise<T>;
   /** Console errors and uncaught errors of this tab's pages so far. */
   readonly errors: string[];
@@ -28,7 +26,6 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** An engine that may be installed. */
 export interface EngineKind {
   readonly name: EngineName;
   /** Packages that must be installed first; undefined if none. */

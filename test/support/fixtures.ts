@@ -26,9 +26,7 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
     ...options,
   });
   const baseUrl = 'https://operator.example';
-  /** Paths of the requests that sessions sent. */
   const requests: string[] = [];
-  /** Requests in progress. */
   let pending = 0;
   /** Handles each request in place of the operator; `go` passes it on. If undefined, the network works. */
   let fault: ((request: Request, go: () => Promise<Response>) => Promise<Response>) | undefined;
@@ -59,9 +57,7 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
     requests,
     fetch,
     /** Let `next` handle all further requests. Without an argument, requests reach the operator again. */
-    network: (next?: typeof fault) => {
-      fault = next;
-    },
+    network: (next?: typeof fault) => (fault = next),
     /** Generate a set for a user, in the form in which the publisher's server passes it to the page. */
     answerFor: async (email: string) => answerOf(await client.generate({ email })),
     /** Open a session and record its events. Its store is in memory unless the options contain one. */

@@ -16,7 +16,6 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The completed steps, and their times in s. */
 const steps: [name: string, seconds: number][] = [];
 const timed = async (name: string, work: () => Promise<void>): Promise<void> => {
   const from = performance.now();

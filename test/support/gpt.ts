@@ -12,14 +12,13 @@ interface Provider {
 
 type Google = { cmd?: (() => void)[]; secureSignalProviders?: Provider[] };
 
-const globals = window as never as { googletag?: Google | undefined; google?: unknown };
+const globals = globalThis as never as { googletag?: Google | undefined; google?: unknown };
 
 /** Create a tag that a test loads later. `cache` outlives a page, as local storage does. */
 export const createGpt = (cache = new Map<string, unknown>(), kind: 'gpt' | 'ima' = 'gpt') => {
   const pushes: string[] = [];
   /** Invalid results of collectors: empty or not a string, or a rejection. */
   const broken: unknown[] = [];
-  /** In order. */
   const calls: ('push' | 'clear')[] = [];
   const providers: Provider[] = [];
   const collect = (provider: Provider) => {
@@ -40,7 +39,6 @@ export const createGpt = (cache = new Map<string, unknown>(), kind: 'gpt' | 'ima
     pushes,
     calls,
     broken,
-    /** Signals by provider. */
     cache,
     cleared: () => calls.filter((call) => call === 'clear').length,
     load: () => {
@@ -74,6 +72,6 @@ export const createGpt = (cache = new Map<string, unknown>(), kind: 'gpt' | 'ima
 export const leavePage = () => {
   delete globals.googletag;
   delete globals.google;
-  Reflect.deleteProperty(window, Symbol.for('tesseraSignals'));
-  for (const name of ['getUid2AdvertisingToken', 'getEuidAdvertisingToken']) Reflect.deleteProperty(window, name);
+  Reflect.deleteProperty(globalThis, Symbol.for('tesseraSignals'));
+  for (const name of ['getUid2AdvertisingToken', 'getEuidAdvertisingToken']) Reflect.deleteProperty(globalThis, name);
 };

@@ -9,7 +9,6 @@ import type { TestProject } from 'vitest/node';
 import { root } from '../../build/dist.ts';
 
 export interface Packed {
-  /** The path of the packed file. */
   readonly tarball: string;
   /** Bytes of the packed file, and of what is in it. */
   readonly size: number;

@@ -3,7 +3,6 @@
 import type { Page } from 'puppeteer-core';
 import type { Tab } from './engine.ts';
 
-/** Wrap a page that has not navigated yet. */
 export const tabOf = (page: Page): Tab => {
   const errors: string[] = [];
   page.on('console', (message) => {

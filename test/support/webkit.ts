@@ -21,7 +21,6 @@ const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
   ),
 );
 
-/** Time limit of one command, ms. */
 const COMMAND_MS = 25_000;
 
 /** Time limit of one script, ms. Promises are polled and do not count. An answer may be lost during a navigation. */
@@ -29,7 +28,6 @@ const SCRIPT_MS = 5_000;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Stop a process and wait until it has exited. */
 const stop = (process: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (process.exitCode !== null || process.signalCode !== null) return resolve();
@@ -78,7 +76,6 @@ const commandsTo = (address: string): Command => {
   };
 };
 
-/** Wait until the driver answers. */
 const answers = async (command: Command, process: ChildProcess): Promise<void> => {
   while (process.exitCode === null) {
     try {
@@ -126,7 +123,6 @@ const openSession = async (
   await command('POST', `${at}/timeouts`, { script: SCRIPT_MS, pageLoad: COMMAND_MS });
 
   let last: Promise<unknown> = Promise.resolve();
-  /** Switch to a window and run `work`, once all earlier work is done. */
   const inWindow = <T>(handle: string, work: () => Promise<T>): Promise<T> => {
     const mine = last.then(async () => {
       await command('POST', `${at}/window`, { handle });
@@ -203,7 +199,6 @@ const createStart = () => {
   return { started, start };
 };
 
-/** Start a screen; returns its name. */
 const startScreen = (start: ReturnType<typeof createStart>['start']): Promise<string> =>
   firstWord(
     start(SCREEN[0]!, ['-displayfd', '3', '-screen', '0', '1280x800x24', '-nolisten', 'tcp'], {

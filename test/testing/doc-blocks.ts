@@ -1,4 +1,4 @@
-/** The code blocks of docs/testing.md, and how one runs inside a test file. */
+/** The code blocks of docs/pages/testing.md, and how one runs inside a test file. */
 
 import { readFile } from 'node:fs/promises';
 import { transformWithOxc } from 'vite';

@@ -1,4 +1,4 @@
-/** The recipes of docs/testing.md for other test runners, with the packed package: node:test, and Playwright with a real browser. */
+/** The recipes of docs/pages/testing.md for other test runners, with the packed package: node:test, and Playwright with a real browser. */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { blocksWith, runBlock } from './doc-blocks.ts';
 test('the example for node:test passes under `node --test`', async () => {
   const user = await installPacked([]);
   onTestFinished(user.remove);
-  const [block] = await blocksWith('docs/testing.md', 'node:test');
+  const [block] = await blocksWith('docs/pages/testing.md', 'node:test');
   await writeFile(join(user.folder, 'example.test.js'), block!);
   const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap', 'example.test.js'], {
     cwd: user.folder,
@@ -32,6 +32,6 @@ const withPage = (name: string, body: (fixtures: { page: Page }) => Promise<void
   });
 
 describe('the example for Playwright', async () => {
-  const [block] = await blocksWith('docs/testing.md', '@playwright/test');
+  const [block] = await blocksWith('docs/pages/testing.md', '@playwright/test');
   await runBlock(block!, { '@playwright/test': { test: withPage, expect }, 'tessera-id/testing': testing });
 });

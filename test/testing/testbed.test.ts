@@ -3,7 +3,7 @@
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createSession, memoryStore, type Session } from '../../src/session/index.ts';
+import { memoryStore } from '../../src/session/index.ts';
 import { createTestbed, type Span, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
 import { names, recordEvents } from '../support/clock.ts';
 
@@ -73,18 +73,6 @@ describe('time', () => {
     const before = testbed.now();
     await testbed.advance(span);
     expect(testbed.now() - before).toBe(ms);
-  });
-
-  test('a healthy day: 96 refreshes, always a token, no `error`', async () => {
-    open();
-    const { session, events } = await loaded();
-    const without: number[] = [];
-    session.subscribe(() => session.advertisingToken ?? without.push(testbed.now()));
-    await testbed.advance('24 h');
-    expect(events.filter(([event]) => event === 'error')).toEqual([]);
-    expect(new Set(names(events))).toEqual(new Set(['token refresh']));
-    expect(events).toHaveLength(96);
-    expect(without).toEqual([]);
   });
 
   test('slow Web Crypto causes no time-out: time stands still until it is done', async () => {
@@ -445,19 +433,6 @@ describe('sessions', () => {
     }
   });
 
-  test('of the page’s own code work with `fetch` and `baseUrl`', async () => {
-    open();
-    const session: Session = createSession({
-      baseUrl: testbed.baseUrl,
-      fetch: testbed.fetch,
-      tokens: await testbed.tokensFor(),
-    });
-    const token = await session.getToken();
-    await testbed.advance('20 min');
-    expect(session.advertisingToken).not.toBe(token);
-    session.close();
-  });
-
   test.each(['https://elsewhere.example/a', 'https://elsewhere.example/token', 'https://publisher.example/a'])(
     'a request to another place is answered 404, naming the place: %s',
     async (url) => {
@@ -539,6 +514,15 @@ describe('close()', () => {
     expect(ran).toEqual([]);
   });
 
+  test.each([['setTimeout'], ['Date']] as const)('cannot be opened while %s is mocked', (mocked) => {
+    vi.useFakeTimers({ toFake: [mocked] });
+    expect(() => createTestbed()).toThrow('createTestbed: expected real timers, got mocked ones');
+    vi.useRealTimers();
+    vi.setSystemTime(0);
+    expect(() => createTestbed()).toThrow('createTestbed: expected real timers, got mocked ones');
+    vi.useRealTimers();
+  });
+
   test('a second call changes nothing, even if another testbed is open', async () => {
     const old = open();
     const closed = old.close();
@@ -577,10 +561,4 @@ test('works with a `Uint8Array` of another realm, which the jsdom environment of
   await testbed.advance('20 min');
   expect(session.advertisingToken).toBeDefined();
   expect(session.advertisingToken).not.toBe(token);
-});
-
-test("if the publisher's server fails, the error of the session names the status", async () => {
-  open();
-  testbed.answer(503);
-  await expect(testbed.session().getToken()).rejects.toMatchObject({ code: 'provide_failed', status: 503 });
 });

@@ -77,9 +77,7 @@ describe('base64, hexadecimal and UTF-8', () => {
     },
   );
 
-  test.each(['a', '?', 'ab=c', 'ä', 'abcd====='])('%j is not base64', (text) => {
-    expect(() => fromB64(text)).toThrow();
-  });
+  test.each(['a', '?', 'ab=c', 'ä', 'abcd====='])('%j is not base64', (text) => expect(() => fromB64(text)).toThrow());
 
   test('a view of part of a buffer is read from its own offset', () => {
     const whole = concat(Uint8Array.of(9, 9, 9), int64(1_900_000_000_000));

@@ -9,10 +9,30 @@ import {
   MAX_TIMER_MS,
   nameFault,
   parseBaseUrl,
+  requestOptions,
+  type TypeName,
+  throwIf,
   typeFault,
 } from '../../src/token/checks.ts';
 
 const nullPrototype: object = Object.create(null);
+
+test('throwIf throws a fault as a TypeError', () => {
+  expect(() => throwIf('a: expected b')).toThrow(new TypeError('a: expected b'));
+  for (const none of [undefined, false, ''] as const) expect(throwIf(none)).toBeUndefined();
+});
+
+test('requestOptions hides what a page has added to Object.prototype, and keeps that prototype', () => {
+  const added = { method: 'DELETE', mode: 'no-cors', referrer: 'about:client' };
+  Object.assign(Object.prototype, added);
+  try {
+    const options = requestOptions({ method: 'POST' });
+    expect([options.method, options.mode, options.referrer]).toEqual(['POST', undefined, undefined]);
+    expect(Object.getPrototypeOf(options)).toBe(Object.prototype);
+  } finally {
+    for (const name of Object.keys(added)) Reflect.deleteProperty(Object.prototype, name);
+  }
+});
 
 describe('kindOf', () => {
   test.each<[value: unknown, kind: string]>([
@@ -31,25 +51,28 @@ describe('kindOf', () => {
     [Promise.resolve({}), 'a Promise: await it'],
     // Of another library, or of another frame.
     [Object.fromEntries([['then', () => {}]]), 'a Promise: await it'],
-  ])('%o is %s', (value, kind) => {
-    expect(kindOf(value)).toBe(kind);
-  });
+  ])('%o is %s', (value, kind) => expect(kindOf(value)).toBe(kind));
 });
 
 describe('typeFault', () => {
-  test.each<[type: string, value: unknown, got: string | undefined]>([
+  test.each<[type: TypeName, value: unknown, got: string | undefined]>([
     ['string', 'a', undefined],
     ['string', '', 'string, got empty string'],
     ['string', 5, 'string, got number'],
     ['string', undefined, 'string, got undefined'],
-    ['number', 5, undefined],
+    ['number', 0, undefined],
     ['number', 0.5, undefined],
+    ['number', Number.POSITIVE_INFINITY, undefined],
     ['number', '5', 'number, got string'],
     ['number', 5n, 'number, got bigint'],
-    ['number', 0, 'finite number above 0, got 0'],
-    ['number', -1, 'finite number above 0, got -1'],
-    ['number', Number.NaN, 'finite number above 0, got NaN'],
-    ['number', Number.POSITIVE_INFINITY, 'finite number above 0, got Infinity'],
+    ['number', -1, 'number of 0 or more, got -1'],
+    ['number', Number.NaN, 'number of 0 or more, got NaN'],
+    ['positive', 0.5, undefined],
+    ['positive', '5', 'number, got string'],
+    ['positive', 0, 'finite number above 0, got 0'],
+    ['positive', -1, 'finite number above 0, got -1'],
+    ['positive', Number.NaN, 'finite number above 0, got NaN'],
+    ['positive', Number.POSITIVE_INFINITY, 'finite number above 0, got Infinity'],
     ['object', {}, undefined],
     ['object', nullPrototype, undefined],
     ['object', null, 'object, got null'],
@@ -116,12 +139,10 @@ describe('nameFault', () => {
   test.each<[given: object, sentence: string | undefined]>([
     [{}, undefined],
     [{ firstMs: 1, maxMs: undefined }, undefined],
-    [{ firstMs: 1, max: 2 }, 'retry.max: expected one of firstMs, maxMs, got an unknown name'],
-    [{ max: undefined }, 'retry.max: expected one of firstMs, maxMs, got an unknown name'],
+    [{ firstMs: 1, max: 2 }, 'retry.max: expected one of firstMs, maxMs, got an unknown name; did you mean maxMs?'],
+    [{ max: undefined }, 'retry.max: expected one of firstMs, maxMs, got an unknown name; did you mean maxMs?'],
     [{ toString: 1 }, 'retry.toString: expected one of firstMs, maxMs, got an unknown name'],
-  ])('given %o', (given, sentence) => {
-    expect(nameFault('retry.', ['firstMs', 'maxMs'], given)).toBe(sentence);
-  });
+  ])('given %o', (given, sentence) => expect(nameFault('retry.', ['firstMs', 'maxMs'], given)).toBe(sentence));
 });
 
 describe('isLoopback', () => {
@@ -136,9 +157,7 @@ describe('isLoopback', () => {
     'http://2130706433',
     'http://[::1]:8080',
     'http://[0:0:0:0:0:0:0:1]',
-  ])('%s is this machine', (url) => {
-    expect(isLoopback(new URL(url).hostname)).toBe(true);
-  });
+  ])('%s is this machine', (url) => expect(isLoopback(new URL(url).hostname)).toBe(true));
 
   test.each([
     'http://localhost.example',
@@ -152,9 +171,7 @@ describe('isLoopback', () => {
     'http://[::]',
     'http://[::2]',
     'http://operator.example',
-  ])('%s is another machine', (url) => {
-    expect(isLoopback(new URL(url).hostname)).toBe(false);
-  });
+  ])('%s is another machine', (url) => expect(isLoopback(new URL(url).hostname)).toBe(false));
 });
 
 test('a name that ends like an address of this machine is not this machine', () => {
@@ -176,9 +193,12 @@ describe('parseBaseUrl', () => {
     ['http://shop.localhost', 'http://shop.localhost'],
     ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080'],
     ['http://[::1]:8080', 'http://[::1]:8080'],
-  ])('%j is %s', (value, baseUrl) => {
-    expect(parseBaseUrl(value)).toBe(baseUrl);
-  });
+  ])('%j is %s', (value, baseUrl) => expect(parseBaseUrl(value)).toBe(baseUrl));
+
+  test.each(['https://operator.example/uid', 'http://localhost:8080', 'https://operator.example/v10'])(
+    '%j has no mistake to describe',
+    (value) => expect(addressFault(value)).toBeUndefined(),
+  );
 
   test('accepts http to another machine only if allowInsecure is true itself', () => {
     expect(parseBaseUrl('http://operator.example/', true)).toBe('http://operator.example');
@@ -211,6 +231,7 @@ describe('parseBaseUrl', () => {
     ['a-made-up-ftp:x', 'another scheme'],
     ['operator.example:8080', '"operator.example:8080" without a scheme'],
     ['https://operator.example/v2/token/refresh', 'the URL of an endpoint: leave out /v2 and what follows'],
+    ['https://operator.example/v2', 'the URL of an endpoint: leave out /v2 and what follows'],
     ['https://operator.example/uid/v3/identity/map', 'the URL of an endpoint: leave out /v3 and what follows'],
     ['javascript:alert(1)', 'another scheme'],
     ['https://made-up-user@operator.example', 'a URL with a user or password'],
@@ -255,9 +276,7 @@ describe('parseBaseUrl', () => {
   });
 });
 
-test('MAX_TIMER_MS is the largest signed 32-bit integer', () => {
-  expect(MAX_TIMER_MS).toBe(2_147_483_647);
-});
+test('MAX_TIMER_MS is the largest signed 32-bit integer', () => expect(MAX_TIMER_MS).toBe(2_147_483_647));
 
 describe('escapeControls', () => {
   test.each([
@@ -267,9 +286,7 @@ describe('escapeControls', () => {
     ['line and paragraph separators', 'a\u2028b\u2029c\n', 'a\\u2028b\\u2029c\\u000a'],
     ['invisible characters beyond 16 bits, as two units', '\u{e0041}', '\\udb40\\udc41'],
     ['half of a pair', '\ud800', '\\ud800'],
-  ])('%s', (_, text, escaped) => {
-    expect(escapeControls(text)).toBe(escaped);
-  });
+  ])('%s', (_, text, escaped) => expect(escapeControls(text)).toBe(escaped));
 
   test('leaves the characters to keep unchanged', () => {
     expect(escapeControls('a\n\tb\r', '\n\t')).toBe('a\n\tb\\u000d');

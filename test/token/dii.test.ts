@@ -26,9 +26,7 @@ describe('email addresses', () => {
     expect(hashTextOf('email', input)).toBe(hashB64);
   });
 
-  test.each(EMAIL_EDGES)('%j normalises to %j', (input, normal) => {
-    expect(normalizeEmail(input)).toBe(normal);
-  });
+  test.each(EMAIL_EDGES)('%j normalises to %j', (input, normal) => expect(normalizeEmail(input)).toBe(normal));
 
   test.each(INVALID_EMAILS)('%j is not an email address', (input) => {
     expect(normalizeEmail(input)).toBeUndefined();
@@ -45,9 +43,7 @@ describe('email addresses', () => {
 });
 
 describe('phone numbers', () => {
-  test.each(PHONES)('%j is already normalised', (phone) => {
-    expect(normalizePhone(phone)).toBe(phone);
-  });
+  test.each(PHONES)('%j is already normalised', (phone) => expect(normalizePhone(phone)).toBe(phone));
 
   test.each(INVALID_PHONES)('%j is not a phone number', (phone) => {
     expect(normalizePhone(phone)).toBeUndefined();
@@ -90,9 +86,7 @@ describe('hashes', () => {
     ['base64 before another character', `${FOO_HASH.b64}A`],
     ['three characters', 'AA='],
     ['42 characters of another alphabet', `${'!'.repeat(42)}A=`],
-  ])('%s has no wire form', (_, text) => {
-    expect(hashTextOf('email_hash', text)).toBeUndefined();
-  });
+  ])('%s has no wire form', (_, text) => expect(hashTextOf('email_hash', text)).toBeUndefined());
 
   const hex = USER_HASH_HEX;
   test.each([

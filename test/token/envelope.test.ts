@@ -23,7 +23,6 @@ const hideSubtle = () => {
 
 afterEach(() => void vi.unstubAllGlobals());
 
-/** Seal with an independent implementation. */
 const sealedByNode = (key: Uint8Array, plain: Uint8Array, iv = new Uint8Array(12).fill(3)) => {
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   return new Uint8Array(Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]));

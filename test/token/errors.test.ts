@@ -22,13 +22,12 @@ describe('TokenError', () => {
     expect(Object.keys(error)).toEqual(['name', 'code']);
   });
 
-  test('has its message in JSON too, and not its cause', () => {
+  test('has code and status in JSON, and not its cause', () => {
     const error = new TokenError('http_status', 'refresh: 429', { status: 429, cause: new TypeError('below') });
     expect(JSON.parse(JSON.stringify(error))).toEqual({
       name: 'TokenError',
       code: 'http_status',
       status: 429,
-      message: 'refresh: 429',
     });
   });
 

@@ -24,8 +24,13 @@ import type { World } from './world.ts';
 /** How late a store is, ms, where nothing depends on it. */
 const STORE_MS = 5_000;
 
+/** A store that answers soon after memory has stood in for it, ms: while something that this has started is going on. */
+const SOON_MS = 2_000;
+
+const DELAYS = [SOON_MS, STORE_MS, 12_000];
+
 /** `indexedDB.open` answers late while local storage says so. */
-const OPEN_LATE = `const { open } = IDBFactory.prototype;
+export const OPEN_LATE = `const { open } = IDBFactory.prototype;
   IDBFactory.prototype.open = function (...args) {
     const request = open.apply(this, args);
     let { lateMs } = localStorage;
@@ -78,7 +83,7 @@ const openInTime = ({ tabs: [one] }: Story) => one.evaluate('void localStorage.r
 
 const persistenceOf = (tab: Tab) => tab.evaluate<string>('seen.session.state.persistence');
 
-const isUsedAgain = ({ tabs }: Story) =>
+const isUsedAgain = ({ tabs }: { readonly tabs: readonly Tab[] }) =>
   eventually(
     'the store is used again',
     () => Promise.all(tabs.map(persistenceOf)),
@@ -87,47 +92,53 @@ const isUsedAgain = ({ tabs }: Story) =>
 
 /** Instead of the return visit: memory stands in, so `provide` is asked, and gives way to the stored token when the store answers. */
 const returnToLate =
-  (makeLate: (story: Story) => Promise<unknown>): Step =>
+  (ms: number, makeLate: (story: Story, ms: number) => Promise<unknown>): Step =>
   async (story) => {
     const [one] = story.tabs;
     const stored = await read(story, one);
     await asking(story, 1, 0, async () => {
-      await makeLate(story);
+      await makeLate(story, ms);
       await visit(story, one);
       await openInTime(story);
-      expect(await persistenceOf(one)).toBe('memory');
-      await holds(story, one, 'ann');
+      if (ms > SOON_MS) {
+        expect(await persistenceOf(one)).toBe('memory');
+        await holds(story, one, 'ann');
+      }
       await eventually(
         'the stored token',
         () => read(story, one),
         (token) => token === stored,
       );
-      expect(await causesOf(one)).toEqual(['provide', 'load']);
-      expect(await persistenceOf(one)).toBe('indexeddb');
+      await isUsedAgain({ tabs: [one] });
+      const causes = await causesOf(one);
+      if (ms > SOON_MS) expect(causes).toEqual(['provide', 'load']);
+      else expect(causes.at(-1)).toBe('load');
     });
   };
 
 /** Instead of the first visit: three pages at once, one of them in a frame, none of which sees what another has stored. */
-const threeFirstVisits: Step = async (story) => {
-  const { site, tabs } = story;
-  site.user = 'ann';
-  await openLate(story, STORE_MS);
-  await asking(story, 3, 0, async () => {
-    await Promise.all(tabs.map((tab) => visit(story, tab)));
-    await tabs[0].evaluate(
-      `new Promise((resolve) => { const frame = document.createElement('iframe'); frame.src = '/'; frame.onload = () => resolve(1); document.body.append(frame); })`,
-    );
-    await openInTime(story);
-    const tokens = () =>
-      Promise.all([
-        ...tabs.map((tab) => tab.evaluate('seen.read()')),
-        tabs[0].evaluate('frames[0].seen.session?.advertisingToken'),
-      ]);
-    await eventually('a token in all three', tokens, (list) => list.every(Boolean));
-    await isUsedAgain(story);
-    await eventually('the same token in all three', tokens, (list) => new Set(list).size === 1);
-  });
-};
+const threeFirstVisits =
+  (ms: number): Step =>
+  async (story) => {
+    const { site, tabs } = story;
+    site.user = 'ann';
+    await openLate(story, ms);
+    await asking(story, 3, 0, async () => {
+      await Promise.all(tabs.map((tab) => visit(story, tab)));
+      await tabs[0].evaluate(
+        `new Promise((resolve) => { const frame = document.createElement('iframe'); frame.src = '/'; frame.onload = () => resolve(1); document.body.append(frame); })`,
+      );
+      await openInTime(story);
+      const tokens = () =>
+        Promise.all([
+          ...tabs.map((tab) => tab.evaluate('seen.read()')),
+          tabs[0].evaluate('frames[0].seen.session?.advertisingToken'),
+        ]);
+      await eventually('a token in all three', tokens, (list) => list.every(Boolean));
+      await isUsedAgain(story);
+      await eventually('the same token in all three', tokens, (list) => new Set(list).size === 1);
+    });
+  };
 
 /** Instead of the logout: nobody confirms it in time, so the call rejects, and it is carried out all the same. */
 const logOutUnconfirmed: Step = async (story) => {
@@ -140,6 +151,9 @@ const logOutUnconfirmed: Step = async (story) => {
     expect(await call(tab, 'getToken()')).toBe('no_token');
   }
 };
+
+/** Instead of a step: the story is over. */
+const isOver: Step = async () => false;
 
 /** Answer late. */
 const after =
@@ -231,8 +245,13 @@ const untilAnswered =
     await isUsedAgain(story);
   };
 
-const shownAgain = (away: Away, engines: NonNullable<World['engines']>, place: NonNullable<World['in']>): World => ({
-  name: `the store answers after ${STORE_MS / 1000} s: a page that is shown again`,
+const shownAgain = (
+  away: Away,
+  engines: NonNullable<World['engines']>,
+  place: NonNullable<World['in']>,
+  ms = STORE_MS,
+): World => ({
+  name: `the store answers after ${ms / 1000} s: a page that is shown again`,
   in: place,
   early: READ_WHEN_BACK,
   routes: {
@@ -243,7 +262,7 @@ const shownAgain = (away: Away, engines: NonNullable<World['engines']>, place: N
     logout: logOutMeanwhile((story, tab, meanwhile) =>
       away(story, tab, async () => {
         await meanwhile();
-        await hold(story.tabs[1], STORE_MS);
+        await hold(story.tabs[1], ms);
       }),
     ),
   },
@@ -251,65 +270,119 @@ const shownAgain = (away: Away, engines: NonNullable<World['engines']>, place: N
   engines,
 });
 
+/**
+ * The write of a refresh finds the store held; the service accepts the refresh token once. After 12 s the other tab tries, is refused,
+ * and asks for another set.
+ */
+const heldInRefresh = (ms: number): World => ({
+  name: `the store answers after ${ms / 1000} s, and the service accepts a refresh token once: the write of a refresh`,
+  in: ms === STORE_MS ? ['tag'] : [],
+  routes,
+  ...(ms > STORE_MS && { moreRefreshes: { due: 1 }, moreProvides: { due: 1 } }),
+  before: {
+    due: async ({ site, tabs: [one] }) => {
+      const accept = once();
+      let held: Promise<unknown> | undefined;
+      site.service = async (...request) => {
+        await (held ??= hold(one, ms));
+        return accept(...request);
+      };
+    },
+    'sign-in': async (story) => {
+      story.site.service = undefined;
+      await isUsedAgain(story);
+    },
+  },
+});
+
 /** Memory stands in for a late store, without an error, and what was changed meanwhile is stored when it answers. */
 export const lateStores: World[] = [
-  ...[STORE_MS, 12_000].map(
+  ...DELAYS.map(
     (ms): World => ({
       name: `the store opens after ${ms / 1000} s: return visit`,
       in: ms === STORE_MS ? ['npm test', 'firefox', 'webkit'] : [],
       early: OPEN_LATE,
-      instead: { 'return visit': returnToLate((story) => openLate(story, ms)) },
+      instead: { 'return visit': returnToLate(ms, openLate) },
     }),
   ),
   {
-    name: 'the store opens after 5 s: three first visits at once',
+    name: 'the store opens after 2 s, while `provide` is asked: return visit',
     in: ['tag'],
     early: OPEN_LATE,
-    instead: { 'first visit': threeFirstVisits },
+    publisher: after(1_000),
+    instead: { 'return visit': returnToLate(SOON_MS, openLate), due: isOver },
   },
+  ...DELAYS.map(
+    (ms): World => ({
+      name: `the store opens after ${ms / 1000} s: three first visits at once`,
+      in: ms === STORE_MS ? ['tag'] : [],
+      early: OPEN_LATE,
+      instead: { 'first visit': threeFirstVisits(ms) },
+    }),
+  ),
   {
     name: 'the store answers after 5 s: return visit',
     routes,
     instead: {
-      'return visit': returnToLate(async (story) => {
+      'return visit': returnToLate(STORE_MS, async (story, ms) => {
         await goAside(story, story.tabs[1]);
-        await hold(story.tabs[1], STORE_MS);
+        await hold(story.tabs[1], ms);
       }),
     },
   },
-  // `setTokens`, and the refresh that is due meanwhile.
-  heldIn('due', 'sign-in'),
-  heldIn('sign-in', 'outage'),
-  heldIn('logout', 'opt-out'),
+  ...DELAYS.map(heldInRefresh),
+  // After 12 s, calls are not confirmed in time.
+  ...[SOON_MS, STORE_MS].flatMap((ms) => [
+    // `setTokens`, and the refresh that is due meanwhile.
+    heldIn('due', 'sign-in', {}, ms),
+    heldIn('sign-in', 'outage', {}, ms),
+    heldIn('logout', 'opt-out', {}, ms),
+    shownAgain(untilAnswered(dispatched), ['shell'], ms === SOON_MS ? ['tag'] : [], ms),
+  ]),
   heldIn('logout', 'opt-out', { in: ['tag'], instead: { logout: logOutUnconfirmed } }, 12_000),
-  {
-    name: 'the store answers after 5 s, and the service accepts a refresh token once: the write of a refresh',
-    in: ['tag'],
-    routes,
-    before: {
-      due: async ({ site, tabs: [one] }) => {
-        const accept = once();
-        site.service = async (...request) => {
-          await hold(one, STORE_MS);
-          return accept(...request);
-        };
-      },
-      'sign-in': async (story) => {
-        story.site.service = undefined;
-        await isUsedAgain(story);
-      },
-    },
-  },
   {
     name: 'the store answers after 5 s, and the service accepts a refresh token once: a set that falls due',
     routes,
     service: once(),
     instead: { due: dueInHeldStore },
   },
-  shownAgain(dispatched, ['shell'], ['tag']),
   shownAgain(untilAnswered(frozen), ['chromium'], ['chromium']),
   shownAgain(untilAnswered(inCache), ['firefox', 'webkit'], []),
 ];
+
+/** Instead of the first visit: the set comes from the app. */
+const setOfApp: Step = async (story) => {
+  const [one] = story.tabs;
+  story.site.user = 'ann';
+  await asking(story, 1, 0, async () => {
+    await visit(story, one);
+    await emitted(story, one, 'needsTokens');
+    await holds(story, one, 'ann');
+    expect(await causesOf(one)).toEqual(['set']);
+  });
+  expect(await persistenceOf(one)).toBe('indexeddb');
+};
+
+/** The app around the page, which keeps its set for all pages: it answers \`hello\` and \`get\`, each so late on the first page. */
+const appAfter = (ms: number) => `const ask = () => new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open('POST', '/token');
+    request.onload = () => resolve(localStorage.set = request.responseText);
+    request.send();
+  });
+  const answered = new Set();
+  window.tesseraHost = {
+    postMessage: (text) => {
+      const { kind, id, type, gen } = JSON.parse(text);
+      if (kind !== 'req' || answered.has(id)) return;
+      answered.add(id);
+      setTimeout(async () => {
+        const body = type === 'get' ? JSON.parse(localStorage.set || (await ask())) : undefined;
+        localStorage.hasApp = 1;
+        tesseraHost.onmessage({ data: JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', id, gen, type, body }) });
+      }, localStorage.set ? 0 : ${ms});
+    },
+  };`;
 
 /** Instead of the sign-in: the call gives up after ten seconds. The request goes on, and its answer counts. */
 const signInTooLate: Step = async (story) => {
@@ -321,9 +394,6 @@ const signInTooLate: Step = async (story) => {
   });
   return false;
 };
-
-/** Instead of a step: the story is over. */
-const isOver: Step = async () => false;
 
 /** A caller stops waiting after ten seconds; the request goes on. When the lease ends, after twelve, another tab may try. */
 const lateService = (name: string, ms: number, service: Service): World => ({
@@ -360,6 +430,22 @@ export const lateServices: World[] = [
       script
         .replace('import', `import { tcfConsent } from '/page/consent.js'; import`)
         .replace('provide:', 'consent: tcfConsent(), provide:'),
+    builds: ['module'],
+  },
+  {
+    name: 'the app answers hello and get after 5 s each, on the first page',
+    in: ['module'],
+    lateMs: 10_000,
+    early: appAfter(5_000),
+    tag: (script) =>
+      script
+        .replace('import', `import { connectWebview } from '/page/webview.js'; import`)
+        .replace('seen.start(createSession(', 'const session = createSession(')
+        .replace(
+          /provide: .*\);/s,
+          `refresh: 'off' }); seen.start(session); connectWebview(session, { owner: 'host' });`,
+        ),
+    instead: { 'first visit': setOfApp, due: isOver },
     builds: ['module'],
   },
 ];

@@ -80,13 +80,15 @@ const DATABASES: Record<Build, string> = { tag: 'tessera', module: 'tessera', 'd
 
 const SCRIPT = { 'content-type': 'text/javascript' };
 
-/** The module build, as a publisher's bundler makes it. */
+/** The module build, as a publisher's bundler makes it: path -> script. */
 const bundle = async () => {
-  const entryPoints = [`${root}dist/session/index.js`];
-  const { outputFiles } = await build({ entryPoints, bundle: true, format: 'esm', write: false });
-  return outputFiles[0]!.text;
+  const entryPoints = { session: `${root}dist/session/index.js` };
+  // Without splitting, a helper of esbuild itself fails if Object.prototype has an enumerable member.
+  const how = { bundle: true, format: 'esm', splitting: true, outdir: '/', write: false } as const;
+  const { outputFiles } = await build({ entryPoints, ...how });
+  return outputFiles.map(({ path, text }) => [path, async () => new Response(text, { headers: SCRIPT })] as const);
 };
-let bundled: Promise<string> | undefined;
+let bundled: ReturnType<typeof bundle> | undefined;
 
 const USERS = ['ann', 'ben', 'cat', 'dan', 'eve'];
 const emailOf = (user: string) => ({ email: `${user}@example.com` });
@@ -130,7 +132,7 @@ export const serveWorld = async (world: World, kind: Build, onEnd: OnEnd): Promi
       return new Response(pageWith('/token').replaceAll('<script', '<script nonce="n"'), { headers });
     },
     '/recorder.js': () => new Response(recorder, { headers: SCRIPT }),
-    '/session.js': async () => new Response(await (bundled ??= bundle()), { headers: SCRIPT }),
+    ...Object.fromEntries(await (bundled ??= bundle())),
     '/token': async () => {
       // For pages whose origin is opaque.
       const headers = { 'access-control-allow-origin': '*', 'content-type': 'application/json' };

@@ -71,6 +71,7 @@ export const symptoms: World[] = [
     name: 'indexedDB.open never answers',
     early: 'IDBFactory.prototype.open = () => ({});',
     promises: 'memory only',
+    isSilent: true,
     rejects: 'storage_failed',
   },
   {

@@ -7,6 +7,7 @@ import { type OnEnd, openProfile } from '../support/browser.ts';
 import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
 import { type Build, serveWorld } from './site.ts';
 import { tell } from './story.ts';
+import { testVitals } from './vitals.ts';
 import { testWorker } from './worker.ts';
 import type { Place, World } from './world.ts';
 import { worlds } from './worlds.ts';
@@ -100,5 +101,6 @@ export const testWorldsIn = (kind: EngineKind): void => {
     };
     testWorlds(kind.name, 'tag', kind.name, () => ({ name: kind.name, pid: engine.pid, openTabs }));
     testWorker(openTabs);
+    testVitals(openTabs);
   });
 };

@@ -16,13 +16,12 @@ const go = async (tab: Tab, step: string, there: string) => {
   await eventually(step, () => tab.evaluate<boolean>(there).catch(() => false), Boolean);
 };
 
+export const goElsewhere = (tab: Tab) =>
+  go(tab, 'location.assign("/elsewhere")', 'location.pathname === "/elsewhere" && document.readyState === "complete"');
+
 export const inCache: Away = async ({ skip }, tab, meanwhile) => {
   await tab.evaluate('void (window.isBack = false)');
-  await go(
-    tab,
-    'location.assign("/elsewhere")',
-    'location.pathname === "/elsewhere" && document.readyState === "complete"',
-  );
+  await goElsewhere(tab);
   await meanwhile();
   await go(tab, 'history.back()', 'document.readyState === "complete" && location.pathname === "/"');
   if (!(await tab.evaluate('window.isBack'))) skip('it has no back/forward cache');

@@ -42,6 +42,8 @@ export interface World {
   readonly moreProvides?: Partial<Record<StepName, number>>;
   /** What calls that change the user reject with: the store may still hold another. */
   readonly rejects?: 'storage_failed';
+  /** Its store never answers. */
+  readonly isSilent?: boolean;
   /** Codes of errors that it causes. */
   readonly errors?: readonly string[];
   /** What the page's own code throws. */

@@ -15,6 +15,7 @@ queue.push(({ session }) => {
       open: () => session.getToken(),
       ask: () => session.getToken(),
       refresh: () => session.refresh(),
+      signOut: () => session.clear(),
     },
   });
   session.on('token', () => {

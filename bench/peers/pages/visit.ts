@@ -10,6 +10,8 @@ export interface PagePeer {
   ask(): Promise<string | undefined>;
   /** Refresh now, whether due or not, until the new token is readable. */
   refresh?(): Promise<unknown>;
+  /** Sign the user out. Missing if the client has no call for it. */
+  signOut?(): Promise<unknown>;
 }
 
 /** What the bench reads in the page. */

@@ -1,7 +1,6 @@
 /**
- * The rows of `tessera map --out`: each row of the input as it is, with the answer of the service in more columns.
- *
- * `csv-table.ts` and `json-table.ts` read the two kinds of input.
+ * The rows of `tessera map --out`: each row of the input, which `csv-table.ts` or `json-table.ts` reads, as it is, with the
+ * answer of the service in more columns.
  */
 
 import type { Dii, MapResult, MapResultV2 } from '../../server/index.ts';
@@ -21,7 +20,6 @@ export interface Table {
   readonly rows: AsyncIterable<readonly TableRow[]>;
   /** The rest of a line with these values of the added columns, with a line break. */
   endOf(values: Values): string;
-  /** Tell whether `text` is such a rest. */
   isEnd(text: string): boolean;
   /** Why the input as a whole is unusable; undefined if it is not. Called after the last row. */
   faultOfAll(): RangeError | undefined;
@@ -29,16 +27,13 @@ export interface Table {
 
 export type Values = readonly (string | null)[];
 
-/** The names of the added columns for each version of the mapping endpoint. */
 export const ADDED: Readonly<Record<2 | 3, readonly string[]>> = {
   2: ['advertising_id', 'bucket_id', 'unmapped_reason'],
   3: ['advertising_id', 'previous_id', 'refresh_at', 'unmapped_reason'],
 };
 
 /**
- * Return those of the names that the output replaces, because the input is the output of an earlier run.
- *
- * @param place  of the names, for the message.
+ * Those of the names that the output replaces, because the input is the output of an earlier run. `place` is for the message.
  * @throws {RangeError} if there is one without the others of its version: it may be a column of the user with another meaning.
  */
 export function replacedNames(names: readonly string[], place: string): ReadonlySet<string> {

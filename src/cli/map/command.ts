@@ -1,14 +1,12 @@
-/**
- * The command `map`: its options, and the choice of its job. The files for the jobs are loaded on demand.
- */
+/** The command `map`: its options, and the choice of its job. The files for the jobs are loaded on demand. */
 
 import { type Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import { DII_FORMS } from '../../token/index.ts';
-import { warnIfWritableByOthers } from '../existing-database.ts';
+import { warnIfWritableByOthers } from '../input/existing-database.ts';
+import { addRowOptions, withFlagNames } from '../input/options.ts';
 import { type Io, STOPPED } from '../io.ts';
-import { addRowOptions, withFlagNames } from '../options.ts';
-import { serviceCommand, warnAboutPassword } from '../service-options.ts';
+import { serviceCommand, warnAboutPassword } from '../service/service-options.ts';
 import type { MapFileOptions } from './map-file.ts';
 import type { MapTableOptions } from './map-table.ts';
 
@@ -17,7 +15,6 @@ interface AllOptions extends MapFileOptions, MapTableOptions {
   readonly checkOptOuts?: boolean;
   readonly counts?: boolean;
   readonly export?: string;
-  readonly spreadsheet?: boolean;
   readonly forget?: string;
   readonly forgetAll?: boolean;
   readonly yes?: boolean;
@@ -39,14 +36,11 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--jsonl', ['FILE --out']],
   ['--resume', ['FILE --out']],
   ['--rejects', ['FILE']],
-  ['--spreadsheet', ['--export']],
+  ['--spreadsheet', ['--export', 'FILE --out']],
   ['--v2', ['FILE', '--due', '--counts']],
   ['--workers', ['FILE', '--due']],
   ['--yes', ['--forget-all']],
 ];
-
-/** With `--out`, nothing is stored, and every row is in the output. */
-const WITHOUT_OUT = ['database', 'rejects'];
 
 /** --check-opt-outs -> checkOptOuts, the name in commander. */
 function propertyOf(flag: string): keyof AllOptions {
@@ -67,7 +61,8 @@ function selectJob(file: string | undefined, options: AllOptions, command: Comma
   for (const [flag, jobs] of ACCEPTED_BY)
     if (options[propertyOf(flag)] !== undefined && !jobs.some((one) => name === one || name === `${one} --out`))
       throw new RangeError(`${flag}: expected together with ${jobs.join(' or ')}, got ${job}`);
-  for (const name of job === 'FILE --out' ? WITHOUT_OUT : [])
+  // With `--out`, nothing is stored, and every row is in the output.
+  for (const name of job === 'FILE --out' ? ['database', 'rejects'] : [])
     if (command.getOptionValueSource(name) === 'cli')
       throw new RangeError(`--${name}: expected without --out, got both`);
   return job;
@@ -87,7 +82,6 @@ function parseWorkers(text: string): number {
   return workers;
 }
 
-/** Run the selected job. `signal` stops the stoppable ones. */
 async function run(job: JobName, file: string | undefined, options: AllOptions, io: Io, signal: AbortSignal) {
   if (job === 'FILE --out') return (await import('./map-table.ts')).mapTable(file!, options, io, signal);
   if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io, signal);
@@ -135,7 +129,10 @@ export function mapCommand(io: Io): Command {
     .option('--check-opt-outs', 'check which users have opted out since they were mapped, and remove their raw IDs')
     .option('--counts', 'count the stored mappings by state')
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
-    .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")
+    .option(
+      '--spreadsheet',
+      "with --export or --out: put ' before fields that a spreadsheet would evaluate as a formula",
+    )
     .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
     .option('--forget-all', 'delete all mappings; asks for confirmation on a terminal, requires --yes elsewhere')
     .option('--yes', 'confirm --forget-all')

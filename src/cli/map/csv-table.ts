@@ -1,13 +1,13 @@
 /**
- * Reads CSV, or one value per line, for `tessera map --out`. The text of each row is kept as it is; only a row that is no CSV, or
- * has more columns than the first, becomes one quoted field, so that the added columns stay in their place.
+ * Reads CSV, or one value per line, for `tessera map --out`. Only the text of a row that is no CSV, or has more columns than the
+ * first, changes: to one quoted field, so that the added columns stay in their place.
  */
 
-import { csvField } from '../csv-line.ts';
-import type { Row } from '../csv-rows.ts';
-import type { Input } from '../input.ts';
+import type { Row } from '../input/csv-rows.ts';
+import { type DiiColumn, type DiiRowOptions, type InvalidRow, noValidRow, openDiiColumn } from '../input/dii-rows.ts';
+import type { Input } from '../input/input.ts';
+import { csvField } from '../output/csv-line.ts';
 import { ADDED, replacedNames, rowOf, type Table, type TableRow } from './answered-rows.ts';
-import { type DiiColumn, type DiiRowOptions, type InvalidRow, noValidRow, openDiiColumn } from './dii-rows.ts';
 
 /** The columns that are kept, from 0; undefined if all are. */
 function keptColumns({ header = [], index }: DiiColumn): readonly number[] | undefined {
@@ -18,22 +18,29 @@ function keptColumns({ header = [], index }: DiiColumn): readonly number[] | und
   return header.flatMap((name, at) => (replaced.has(name.trim()) ? [] : [at]));
 }
 
+export interface CsvTableOptions extends DiiRowOptions {
+  /** Put `'` before fields that a spreadsheet would evaluate. The text of rows is then not kept as it is. */
+  readonly spreadsheet?: boolean;
+}
+
 /** Throws the errors of `openDiiColumn`, and a RangeError for an empty input or a column with the name of an added one. */
-export async function openCsvTable(input: Input, options: DiiRowOptions, version: 2 | 3): Promise<Table> {
+export async function openCsvTable(input: Input, options: CsvTableOptions, version: 2 | 3): Promise<Table> {
   const opened = await openDiiColumn(input, options, true);
   const { header, index, width, delimiter, fault, diiOf } = opened;
   if (fault) throw new RangeError(fault);
   const kept = keptColumns(opened);
   const keptWidth = kept?.length ?? width;
-  const lineOf = (values: readonly (string | null)[]) => values.map((one) => csvField(one, delimiter)).join(delimiter);
+  const { spreadsheet = false } = options;
+  const fieldOf = (value: string | null): string => csvField(value, delimiter, spreadsheet);
+  const lineOf = (values: readonly (string | null)[]) => values.map(fieldOf).join(delimiter);
   let count = 0;
   let valid = 0;
   let firstInvalid: InvalidRow | undefined;
 
   const startOf = ({ fields, text, broken }: Row): string => {
-    if (broken || fields.length > width) return csvField(text, delimiter) + delimiter.repeat(keptWidth - 1);
+    if (broken || fields.length > width) return fieldOf(text) + delimiter.repeat(keptWidth - 1);
     if (kept) return lineOf(kept.map((at) => fields[at] ?? null));
-    // Most rows need no new string.
+    if (spreadsheet) return lineOf(fields) + delimiter.repeat(width - fields.length);
     return fields.length === width ? text : text + delimiter.repeat(width - fields.length);
   };
   const read = (row: Row): TableRow => {
@@ -54,7 +61,7 @@ export async function openCsvTable(input: Input, options: DiiRowOptions, version
     rows: rows(),
     endOf: (values) => {
       let end = '';
-      for (const value of values) end += delimiter + csvField(value, delimiter);
+      for (const value of values) end += delimiter + fieldOf(value);
       return `${end}\n`;
     },
     isEnd: (text) => {

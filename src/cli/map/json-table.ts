@@ -1,13 +1,11 @@
-/**
- * Reads JSON lines for `tessera map --out --jsonl`: one object per line, whose text is kept as it is.
- */
+/** Reads JSON lines for `tessera map --out --jsonl`: one object per line, whose text is kept as it is. */
 
 import { parseTree } from 'jsonc-parser';
 import { kindOf } from '../../token/checks.ts';
 import { type DiiType, diiTypeOf } from '../../token/index.ts';
-import { type Input, MAX_CHARACTERS } from '../input.ts';
+import { type DiiRowOptions, isUnknownHash, parseDii, typeNamed } from '../input/dii-rows.ts';
+import { type Input, MAX_CHARACTERS } from '../input/input.ts';
 import { ADDED, replacedNames, rowOf, type Table, type TableRow } from './answered-rows.ts';
-import { type DiiRowOptions, isUnknownHash, parseDii, typeNamed } from './dii-rows.ts';
 
 /** The non-empty lines, without white space around them; one array for each piece of text. */
 async function* linesOf({ pieces, name }: Input): AsyncGenerator<readonly { line: number; text: string }[]> {
@@ -44,14 +42,13 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-/** Join the members of an object that are not replaced. Their text is kept, because numbers may have more digits than JSON.parse. */
+/** Without the members that are replaced. The text of others is kept, because numbers may have more digits than JSON.parse. */
 function withoutMembers(text: string, replaced: ReadonlySet<string>): string {
   const members = parseTree(text)?.children ?? [];
   const kept = members.filter(({ children }) => !replaced.has(children![0]!.value));
   return `{${kept.map(({ offset, length }) => text.slice(offset, offset + length)).join(',')}}`;
 }
 
-/** The object up to where another member may follow. */
 function startOf(text: string): string {
   const open = text.slice(0, -1).trimEnd();
   return open === '{' ? open : `${open},`;

@@ -1,14 +1,9 @@
-/**
- * `tessera map FILE`: maps every row of a file, and writes invalid rows to another file.
- *
- * `dii-rows.ts` hashes the rows, so that no address goes any further. The folder `mapping` maps them and continues interrupted
- * runs.
- */
+/** `tessera map FILE`: maps every row of a file, hashed by `dii-rows.ts`, and writes invalid rows to another file. */
 
 import type { Dii } from '../../server/index.ts';
-import { type Input, openInput } from '../input.ts';
+import { type DiiRowOptions, type DiiRows, type InvalidRow, noValidRow, openDiiRows } from '../input/dii-rows.ts';
+import { type Input, openInput } from '../input/input.ts';
 import type { Io } from '../io.ts';
-import { type DiiRowOptions, type DiiRows, type InvalidRow, noValidRow, openDiiRows } from './dii-rows.ts';
 import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from './rejects.ts';
 import { report } from './report.ts';
 import { beginJob, type MapOptions, probe, runJob } from './run-job.ts';

@@ -1,25 +1,22 @@
 /**
- * `tessera map FILE --out FILE`: writes every row of a file, in its order, with the answer of the service in more columns. Nothing
- * is stored elsewhere.
- *
- * Memory holds the batches in flight. A row is written when all rows before it are.
+ * `tessera map FILE --out FILE`: writes every row, in order, when all before it are written. Memory holds the batches in flight.
  */
 
-import { inOrder, MAX_ITEMS } from '../../server/batch.ts';
+import { inOrder, MAX_ITEMS } from '../../server/bulk/batch.ts';
+import { createSourceReader } from '../../server/bulk/source-reader.ts';
 import type { Client } from '../../server/index.ts';
-import { createSourceReader } from '../../server/source-reader.ts';
-import { openInput } from '../input.ts';
+import { openInput } from '../input/input.ts';
+import { shownPath } from '../input/paths.ts';
 import type { Io } from '../io.ts';
-import { shownPath } from '../paths.ts';
-import { createProgressLine } from '../progress.ts';
+import { createProgressLine } from '../output/progress.ts';
 import { type Table, type TableRow, valuesOf } from './answered-rows.ts';
-import type { DiiRowOptions } from './dii-rows.ts';
+import type { CsvTableOptions } from './csv-table.ts';
 import { checkPrivateFile, createPrivateFile, partialOf } from './private-file.ts';
 import { report } from './report.ts';
 import { beginJob, type MapOptions } from './run-job.ts';
 import { unwrittenRows } from './written-rows.ts';
 
-export interface MapTableOptions extends MapOptions, DiiRowOptions {
+export interface MapTableOptions extends MapOptions, CsvTableOptions {
   readonly out?: string;
   readonly jsonl?: boolean;
   readonly resume?: boolean;
@@ -34,12 +31,11 @@ async function* batchesOf(
   let isEnded = false;
   try {
     while (!isEnded || waiting.length > 0) {
-      let isEarly = false;
-      while (waiting.length < MAX_ITEMS && !isEnded && !isEarly) {
+      while (waiting.length < MAX_ITEMS && !isEnded) {
         const step = await reader.next();
-        isEarly = !step;
-        isEnded = step?.done === true;
-        if (step && !step.done) for (const row of step.value) waiting.push(row);
+        if (!step) break;
+        isEnded = step.done === true;
+        if (!step.done) for (const row of step.value) waiting.push(row);
       }
       if (waiting.length > 0) yield waiting.splice(0, MAX_ITEMS);
       reader.startBatch();
@@ -49,20 +45,13 @@ async function* batchesOf(
   }
 }
 
-interface Lines {
-  readonly text: string;
-  readonly mapped: number;
-  readonly optedOut: number;
-  readonly invalid: number;
-}
-
 async function linesOf(
   client: Client,
   batch: readonly TableRow[],
   { endOf }: Table,
   version: 2 | 3,
   signal: AbortSignal,
-): Promise<Lines> {
+) {
   const results = version === 2 ? client.mapIdentitiesV2(batch, { signal }) : client.mapIdentities(batch, { signal });
   const count = { mapped: 0, optout: 0, unmapped: 0 };
   let text = '';
@@ -72,7 +61,7 @@ async function linesOf(
       count[result.status]++;
       text += start + endOf(valuesOf(result, version, fault));
     }
-  return { text, mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
+  return { text, read: batch.length, mapped: count.mapped, optedOut: count.optout, invalid: count.unmapped };
 }
 
 /** As for stored mappings. */
@@ -94,11 +83,12 @@ function pipeTo(io: Io): Output {
   };
 }
 
-function checkOut({ out, resume, jsonl, delimiter }: MapTableOptions, { outIsTerminal }: Io): string {
+function checkOut({ out, resume, jsonl, delimiter, spreadsheet }: MapTableOptions, { outIsTerminal }: Io): string {
   if (!out) throw new RangeError('--out: expected a file, or - for standard output, got an empty name');
   if (out === '-' && resume) throw new RangeError('--resume: expected a file in --out, got standard output');
   if (out === '-' && outIsTerminal)
     throw new RangeError('--out: expected a file or a pipe, got a terminal, which must not show DII');
+  if (jsonl && spreadsheet) throw new RangeError('--spreadsheet: expected CSV, got --jsonl');
   if (jsonl && delimiter !== undefined) throw new RangeError('--delimiter: expected CSV, got --jsonl');
   return out;
 }
@@ -146,7 +136,7 @@ export async function mapTable(file: string, options: MapTableOptions, io: Io, s
     if (table.header && bytes === 0) await output.write(table.header);
     const answered = inOrder(batchesOf(rows), options.workers ?? DEFAULT_WORKERS, signal, async (batch, inner) => {
       const lines = await linesOf(job.client, batch, table, version, inner);
-      return () => ({ ...lines, read: batch.length });
+      return () => lines;
     });
     for await (const { text, read, mapped, optedOut, invalid } of answered) {
       await output.write(text);

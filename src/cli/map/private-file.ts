@@ -4,18 +4,9 @@
 import type { Stats } from 'node:fs';
 import { access, constants, copyFile, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { checkOwnFile, reasonOf, shownPath, unwritable } from '../paths.ts';
+import { checkOwnFile, reasonOf, shownPath, unwritable } from '../input/paths.ts';
 
 const BUFFER_LENGTH = 65_536;
-
-export interface PrivateFile {
-  write(text: string): Promise<void>;
-  /**
-   * Write the rest and close the file; delete it if `keep` is false. With `partial`, a file that is replaced at its end keeps the
-   * name {@link partialOf} it, and a later file may continue it.
-   */
-  close(keep?: boolean | 'partial'): Promise<void>;
-}
 
 /** The name of a file while it is being written, if it is replaced at its end. */
 export function partialOf(path: string): string {
@@ -96,14 +87,13 @@ async function openNew(
 
 /**
  * Create a file with mode 0600. Replaces the user's file of that name, but writes to a device such as `/dev/null` directly.
- *
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
  *   name is always complete. Default: false, for a file that is useful from its first row on.
  * @param isContinuable  a later run can continue the partial file: it is kept if its end cannot be written.
- * @param continuesAt  keep this many bytes of the partial file of an earlier run. Default: start with an empty file.
+ * @param continuesAt  keep this many bytes of the partial file of an earlier run.
  * @throws {RangeError} if it cannot be created.
  */
-export async function createPrivateFile(flag: string, path: string, options: FileOptions = {}): Promise<PrivateFile> {
+export async function createPrivateFile(flag: string, path: string, options: FileOptions = {}) {
   const { isReplacedAtEnd = false, isContinuable = false } = options;
   const { handle, target } = await openNew(path, options).catch((error) => {
     throw unwritable(path, error, flag);
@@ -124,17 +114,21 @@ export async function createPrivateFile(flag: string, path: string, options: Fil
     return written;
   };
   return {
-    write: async (text) => {
+    write: async (text: string): Promise<void> => {
       buffer += text;
       if (buffer.length >= BUFFER_LENGTH) await flush();
     },
-    close: async (keep = true) => {
+    /**
+     * Write the rest and close the file; delete it if `keep` is false. With `partial`, a file that is replaced at its end keeps
+     * the name {@link partialOf} it, and a later file may continue it.
+     */
+    close: async (keep: boolean | 'partial' = true): Promise<void> => {
       try {
         const unwritten = await (keep ? flush() : written).then(
           () => undefined,
           (error: unknown) => ({ error }),
         );
-        // If the disk is full, the first rows are useful only if they can be continued, or in a file that is useful from its first row on.
+        // If the disk is full, the first rows are useful only in a file to continue, or one that is useful from its first row on.
         const isKept = keep === 'partial' || (keep && !(unwritten && isReplacedAtEnd && !isContinuable));
         // By now, another file may have this name.
         const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);

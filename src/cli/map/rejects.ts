@@ -1,20 +1,13 @@
-/**
- * Writes the invalid rows of a file to a CSV file, with line and reason before the columns of the row. The user can correct that
- * file and map it.
- */
+/** Writes the invalid rows of a file to a CSV file, with line and reason first. The user can correct that file and map it. */
 
-import { csvLine } from '../csv-line.ts';
-import type { InvalidRow } from './dii-rows.ts';
+import type { InvalidRow } from '../input/dii-rows.ts';
+import { csvLine } from '../output/csv-line.ts';
 import { checkPrivateFile, createPrivateFile } from './private-file.ts';
 
-export interface Rejects {
-  readonly path: string;
-  readonly count: number;
-  /** Write one row. `line` is undefined for a row that the service has rejected, of which only the hash is known. */
-  add(row: Omit<InvalidRow, 'line'> & { readonly line: number | undefined }): Promise<void>;
-  /** Close the file; delete it if it is empty. */
-  close(): Promise<void>;
-}
+export type Rejects = Awaited<ReturnType<typeof createRejects>>;
+
+/** `line` is undefined for a row that the service has rejected, of which only the hash is known. */
+type RejectedRow = Omit<InvalidRow, 'line'> & { readonly line: number | undefined };
 
 /** The default path: beside the input, or in the current folder if that is standard input, a pipe or a device. */
 export function defaultRejectsPath(file: string, { isRegularFile }: { readonly isRegularFile: boolean }): string {
@@ -30,8 +23,7 @@ export async function checkRejects(path: string, source: string | undefined): Pr
   return checkPrivateFile('--rejects', path, source);
 }
 
-/** Throws a {@link RangeError} if the file cannot be created. */
-export async function createRejects(path: string, header: readonly string[] | undefined): Promise<Rejects> {
+export async function createRejects(path: string, header: readonly string[] | undefined) {
   const file = await createPrivateFile('--rejects', path);
   let count = 0;
   let closed = false;
@@ -40,14 +32,14 @@ export async function createRejects(path: string, header: readonly string[] | un
     get count() {
       return count;
     },
-    add: async ({ line, reason, fields }) => {
+    add: async ({ line, reason, fields }: RejectedRow): Promise<void> => {
       // The source of a failed job may still be reading.
       if (closed) return;
       const names = header ?? fields.map((_, index) => `column ${index + 1}`);
       if (count++ === 0) await file.write(`${csvLine(['line', 'reason', ...names])}\n`);
       await file.write(`${csvLine([line, reason, ...fields])}\n`);
     },
-    close: () => {
+    close: (): Promise<void> => {
       closed = true;
       return file.close(count > 0);
     },

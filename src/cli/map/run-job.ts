@@ -1,15 +1,12 @@
-/**
- * The steps of a job of `tessera map` that sends requests: it begins, probes the service, and runs until it ends, fails, or a
- * signal stops it. `report.ts` has the last step. `map-file.ts` and `stored-mappings.ts` take these steps.
- */
+/** The steps of a job of `tessera map` that sends requests: begin, probe the service, run until it ends, fails, or is stopped. */
 
 import { createMappings, type MappingClient, type Mappings, type Progress, type Summary } from '../../mapping/index.ts';
+import { isTemporary } from '../../server/bulk/retry.ts';
 import type { Client } from '../../server/index.ts';
-import { isTokenError } from '../../token/index.ts';
-import { announceNewDatabase } from '../existing-database.ts';
+import { announceNewDatabase } from '../input/existing-database.ts';
 import type { Io } from '../io.ts';
-import { createProgressLine, type ProgressLine } from '../progress.ts';
-import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
+import { createProgressLine, type ProgressLine } from '../output/progress.ts';
+import { connectionOf, createConnected, type ServiceOptions } from '../service/service-options.ts';
 import type { Rejects } from './rejects.ts';
 
 export interface MapOptions extends ServiceOptions {
@@ -34,9 +31,8 @@ export interface Job {
   readonly rejects?: Rejects;
 }
 
-export interface Outcome {
+export interface FinishedJob {
   readonly summary: Summary;
-  /** Undefined if the job is done. */
   readonly failure: unknown;
   readonly ms: number;
 }
@@ -52,24 +48,15 @@ export function beginJob(options: MapOptions, io: Io, signal: AbortSignal): Job 
 /** Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out"). */
 const RESERVED = { email: 'validate@example.com' };
 
-/** Failures that the job itself retries. */
-function isLeftToJob(error: unknown): boolean {
-  return (
-    isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500)
-  );
-}
-
 /**
- * Send one request before a long job, so that a wrong address, key, role, secret or clock fails before the job creates anything.
- *
- * @throws {TokenError} an error that would make every request of the job fail. A time-out, a 429 or a 5xx is left to the retries
- *   of the job.
+ * One request before a long job, so that a wrong address, key, role, secret or clock fails before the job creates anything. A
+ * temporary failure is left to the retries of the job, except that the service cannot be reached: the address may be wrong.
  */
 export async function probe({ options: { v2 }, prober, signal }: Job): Promise<void> {
   try {
     await prober[v2 ? 'mapIdentitiesV2' : 'mapIdentities']([RESERVED], { signal }).toArray();
   } catch (error) {
-    if (!isLeftToJob(error)) throw error;
+    if (!isTemporary(error) || error.code === 'network') throw error;
   }
 }
 
@@ -88,15 +75,11 @@ async function closeAll(closes: readonly (() => unknown)[]): Promise<unknown> {
 /** Show the progress of a job. `done` and `total`, in any unit, are its completed share. */
 type Show = (progress: Progress, rows: number, done?: number, total?: number) => void;
 
-/**
- * Open the mappings, wait until the work on them ends or fails, and close everything.
- *
- * @throws if the mappings cannot be opened.
- */
+/** Waits until the work on the mappings ends or fails, and closes everything. @throws if they cannot be opened. */
 export async function runJob(
   { options, io, client, startedAt, rejects }: Job,
   work: (mappings: Mappings, show: Show) => Promise<Summary>,
-): Promise<Outcome> {
+): Promise<FinishedJob> {
   let summary: Summary = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
   let failure: unknown;
   let line: ProgressLine | undefined;

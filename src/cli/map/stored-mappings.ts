@@ -1,19 +1,18 @@
 /// <reference types="node" />
-/**
- * `tessera map` without a file: the jobs on stored mappings.
- */
+/** `tessera map` without a file: the jobs on stored mappings. */
 
 import { CommanderError } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
-import { csvLine, formatInstant } from '../csv-line.ts';
-import { checkExisting } from '../existing-database.ts';
-import { openInput } from '../input.ts';
+import { type DiiRowOptions, openDiiRows, parseDii } from '../input/dii-rows.ts';
+import { checkExisting } from '../input/existing-database.ts';
+import { openInput } from '../input/input.ts';
+import { shownPath } from '../input/paths.ts';
 import type { Io } from '../io.ts';
-import { shownPath } from '../paths.ts';
-import { createProgressLine, formatNumber } from '../progress.ts';
-import { print } from '../service-options.ts';
-import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
+import { csvLine, formatInstant } from '../output/csv-line.ts';
+import { createProgressLine, formatNumber } from '../output/progress.ts';
+import { warn } from '../output/style.ts';
+import { print } from '../service/service-options.ts';
 import { createPrivateFile } from './private-file.ts';
 import { report, storedHint } from './report.ts';
 import { beginJob, type MapOptions, openMappings, probe, runJob } from './run-job.ts';
@@ -22,7 +21,6 @@ function checkDatabase({ database }: MapOptions): Promise<void> {
   return checkExisting(database, 'map a file first');
 }
 
-/** `--due`: map the due rows again. */
 export async function mapDue(options: MapOptions, io: Io, signal: AbortSignal): Promise<void> {
   const job = beginJob(options, io, signal);
   await checkDatabase(options);
@@ -71,28 +69,24 @@ async function withMappings(options: MapOptions, work: (mappings: Mappings) => P
   }
 }
 
-/** `--counts`: print the number of mappings by state. */
 export function countStored(options: MapOptions, io: Io): Promise<void> {
   return withMappings(options, async (mappings) => print(await mappings.counts(), options, io));
 }
 
 const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
-function csvOf(
-  { type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping,
-  isForSpreadsheet: boolean,
-): string {
-  const instants = [formatInstant(remapAt), formatInstant(answeredAt)] as const;
-  const fields = [type, hash, state, rawId, previousRawId, instants[0], bucketId, instants[1]];
-  return csvLine(fields, { isForSpreadsheet });
+function csvOf(mapping: Mapping, isForSpreadsheet: boolean): string {
+  const { type, hash, state, rawId, previousRawId, bucketId } = mapping;
+  const [remapAt, answeredAt] = [mapping.remapAt, mapping.answeredAt].map(formatInstant);
+  return csvLine([type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt], { isForSpreadsheet });
 }
 
-export interface ExportOptions extends MapOptions {
-  readonly spreadsheet?: boolean;
-}
-
-/** `--export FILE`: write all mappings as CSV or JSON lines. */
-export async function exportStored(path: string, options: ExportOptions, io: Io, signal: AbortSignal): Promise<void> {
+export async function exportStored(
+  path: string,
+  options: MapOptions & { readonly spreadsheet?: boolean },
+  io: Io,
+  signal: AbortSignal,
+): Promise<void> {
   const { spreadsheet = false } = options;
   if (spreadsheet && options.json) throw new RangeError('--spreadsheet: expected CSV, got --json');
   if (path === '') throw new RangeError('--export: expected a file, or - for standard output, got an empty name');
@@ -129,7 +123,7 @@ export async function exportStored(path: string, options: ExportOptions, io: Io,
 export async function forget(dii: string, options: MapOptions & DiiRowOptions, io: Io): Promise<void> {
   if (dii === '-') {
     const { fault, all } = await openDiiRows(await openInput('-', io), options);
-    if (fault) io.err(`warning: ${fault}`);
+    if (fault) warn(fault, io);
     return withMappings(options, async (mappings) => {
       let [forgotten, unknown, rejected] = [0, 0, 0];
       for await (const some of all)
@@ -151,17 +145,13 @@ export async function forget(dii: string, options: MapOptions & DiiRowOptions, i
   });
 }
 
-export interface ForgetAllOptions extends MapOptions {
-  readonly yes?: boolean;
-}
-
 /** A location may contain a password. */
 function shownLocation(database: string): string {
   return locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
 }
 
 /** `--forget-all`: delete all mappings, after confirmation by a person or by `--yes`. */
-export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void> {
+export async function forgetAll(options: MapOptions & { readonly yes?: boolean }, io: Io): Promise<void> {
   if (!options.yes && !io.ask)
     throw new RangeError(
       `--forget-all: expected --yes, because there is no terminal for a confirmation; the command deletes all mappings in ${shownLocation(options.database)}`,

@@ -1,11 +1,9 @@
 /// <reference types="node" />
-/**
- * Compares the rows that an interrupted `tessera map --out` has written with those of the input, for `--resume`.
- */
+/** Compares the rows that an interrupted `tessera map --out` has written with those of the input, for `--resume`. */
 
 import { createReadStream } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import { checkOwnFile, shownPath, unreadable } from '../paths.ts';
+import { checkOwnFile, shownPath, unreadable } from '../input/paths.ts';
 import type { Table, TableRow } from './answered-rows.ts';
 
 export interface Unwritten {
@@ -22,7 +20,7 @@ function createReader(path: string) {
   let at = 0;
   let bytes = 0;
   let count = 0;
-  /** Read until the row that begins with `start` is complete. Returns the position of its line break; -1 for the end of the file. */
+  /** The position of the line break of the row that begins with `start`; -1 for the end of the file. */
   const endOfRow = async (start: string): Promise<number> => {
     for (;;) {
       const end = text.indexOf('\n', at + start.length);
@@ -34,7 +32,6 @@ function createReader(path: string) {
     }
   };
   return {
-    /** Length of the rows taken, bytes. */
     get bytes() {
       return bytes;
     },
@@ -55,11 +52,7 @@ function createReader(path: string) {
   };
 }
 
-/**
- * Skip the rows of a table that a file contains.
- *
- * @throws {RangeError} if the file does not contain the first rows of the table, each with its answer, or cannot be read.
- */
+/** @throws {RangeError} if the file is unreadable, or does not begin with the first rows of the table, each with its answer. */
 export async function unwrittenRows(path: string, { header, rows, isEnd }: Table): Promise<Unwritten> {
   try {
     checkOwnFile(await lstat(path));

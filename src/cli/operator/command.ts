@@ -1,12 +1,10 @@
 /// <reference types="node" />
-/**
- * The command `operator`: its options. `serve.ts`, which runs it, is loaded on demand.
- */
+/** The command `operator`: its options. `serve.ts`, which runs it, is loaded on demand. */
 
 import { Command, Option } from 'commander';
 import { checkOptions, type OptionRow } from '../../operator/options/checks.ts';
+import { flagOf, parseNumber, parseRoles, withFlagNames } from '../input/options.ts';
 import type { Io } from '../io.ts';
-import { flagOf, parseNumber, parseRoles, withFlagNames } from '../options.ts';
 import type { CredentialOutput } from './credentials.ts';
 import { ALL_OPTIONS, COMMAND_OPTIONS, loadSettings, type OperatorSettings, operatorOptions } from './settings.ts';
 
@@ -26,7 +24,6 @@ function commandOption(name: string, row: OptionRow): Option {
 
 type Flags = OperatorSettings & CredentialOutput & { readonly config?: string; readonly env?: string };
 
-/** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {
   const command = new Command('operator').description('run an operator on this machine');
   const names = Object.keys(ALL_OPTIONS).filter((name) => ALL_OPTIONS[name]!.help !== undefined);

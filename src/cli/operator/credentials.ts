@@ -1,14 +1,13 @@
 /**
  * Prints the credentials that `tessera operator` generates, at the start that generates them, as lines for a shell or into a
- * file, and where other credentials come from. A later start shows no secret, because its output may be logged.
+ * file, and where others come from. A later start shows no secret, because its output may be logged.
  */
 
 import type { Operator, ParticipantStatus } from '../../operator/index.ts';
-import { exportLines, type Variables, writeEnvFile } from '../env-file.ts';
+import { shownPath } from '../input/paths.ts';
 import type { Io } from '../io.ts';
-import { shownPath } from '../paths.ts';
+import { exportLines, type Variables, writeEnvFile } from './env-file.ts';
 
-/** The options of the command that control the output of credentials. */
 export interface CredentialOutput {
   /** Write address and credentials to this file instead of printing them. */
   readonly envFile?: string | undefined;
@@ -23,89 +22,94 @@ interface CredentialSource extends CredentialOutput {
 type Credentials = Operator['generated'][number];
 
 function addressOf(url: string): Variables {
-  return {
-    // An operator that listens on all addresses is reached from this machine by its loopback address.
-    TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
-  };
+  // An operator that listens on all addresses is reached from this machine by its loopback address.
+  return { TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:') };
 }
 
 function variablesOf(url: string, { apiKey, clientSecret }: Credentials): Variables {
-  return {
-    ...addressOf(url),
-    TESSERA_API_KEY: apiKey,
-    TESSERA_CLIENT_SECRET: clientSecret,
-  };
+  return { ...addressOf(url), TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
 }
 
-function hintOf(status: ParticipantStatus): string {
-  if (status === 'changed') return 'changed since it was added; use the credentials from that change';
-  if (status === 'revoked') return 'revoked; "tessera participants add" adds another';
-  return 'credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
+const NOT_AGAIN =
+  'credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
+
+interface Status {
+  readonly isInForce: boolean;
+  /** In place of credentials. */
+  readonly hint: string;
+  /** About credentials from the environment. */
+  readonly note?: string;
 }
 
-function isInForce(status: ParticipantStatus): boolean {
-  return status === 'added' || status === 'kept';
-}
+const STATUSES: Readonly<Record<ParticipantStatus, Status>> = {
+  added: { isInForce: true, hint: NOT_AGAIN },
+  kept: { isInForce: true, hint: NOT_AGAIN },
+  changed: {
+    isInForce: false,
+    hint: 'changed since it was added; use the credentials from that change',
+    note: 'the stored participant differs and stays in force',
+  },
+  revoked: {
+    isInForce: false,
+    hint: 'revoked; "tessera participants add" adds another',
+    note: 'this participant is revoked',
+  },
+};
 
 /** Write the first participant to the file. Credentials that are no longer in force never replace what a user has put there. */
 async function writeFirst({ participants, statuses }: Operator, url: string, envFile: string, { out }: Io) {
   const [first] = participants;
   const [status] = statuses;
-  const isWritten = first && isInForce(status!);
+  const isWritten = first && STATUSES[status!].isInForce;
   await writeEnvFile(envFile, isWritten ? variablesOf(url, first) : addressOf(url));
   out(`# address${isWritten ? ` and credentials of site ${first.siteId} are` : ' is'} in ${shownPath(envFile)}`);
-  if (first && !isWritten) out(`# site ${first.siteId}: ${hintOf(status!)}`);
+  if (first && !isWritten) out(`# site ${first.siteId}: ${STATUSES[status!].hint}`);
 }
 
-const NOTES: Partial<Record<ParticipantStatus, string>> = {
-  changed: 'the stored participant differs and stays in force',
-  revoked: 'this participant is revoked',
-};
-
 /**
- * Explain where the credentials of a participant come from if this start has not generated all of them: a shell may contain those
- * of another operator. Undefined if the options specify the participant and the database contains it.
+ * Where the credentials of a participant come from if this start has not generated all of them: a shell may contain those of
+ * another operator. Undefined if the options specify the participant and the database contains it.
  */
 function originOf(
-  { participants, generated, statuses, inMemory }: Operator,
+  { participants, statuses, inMemory }: Operator,
   index: number,
+  isGenerated: boolean,
   { credentialVariables = [] }: CredentialSource,
 ): string | undefined {
   const status = statuses[index]!;
   const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
-  // Credentials of which this start has generated a part are in `generated`, too.
-  const isGiven = isFromEnvironment || !generated.includes(participants[index]!);
+  // Credentials of which this start has generated a part are generated, too.
+  const isGiven = isFromEnvironment || !isGenerated;
   const added = status === 'added' && !inMemory && isGiven ? 'participant added to the database' : undefined;
   if (!isFromEnvironment) return added;
-  const note = added ?? NOTES[status];
+  const note = added ?? STATUSES[status].note;
   return `credentials from ${credentialVariables.join(' and ')} in the environment${note === undefined ? '' : `; ${note}`}`;
 }
 
-/**
- * Print or write the credentials that this start has generated, and explain where the others come from.
- *
- * @throws {RangeError} if the file cannot be written.
- */
+/** @throws {RangeError} if the file cannot be written. */
 export async function announceCredentials(
   operator: Operator,
   url: string,
   source: CredentialSource,
   io: Io,
 ): Promise<void> {
-  const { participants, generated, statuses } = operator;
+  const { participants, statuses } = operator;
+  // Once, because the operator finds them among all participants.
+  const generated = new Set(operator.generated);
   const { envFile, printCredentials } = source;
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
-    const origin = originOf(operator, index, source);
+    const isGenerated = generated.has(credentials);
+    const origin = originOf(operator, index, isGenerated, source);
     // Not to standard output, whose first line is `listening on` if nothing was generated.
     if (origin !== undefined) io.err(`site ${credentials.siteId}: ${origin}`);
-    if (!generated.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
+    if (!isGenerated || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;
     // In memory, every start adds them.
     const isFirstTime = envFile === undefined && status === 'added';
-    if (!(isFirstTime || (printCredentials && isInForce(status)))) {
-      io.out(`# site ${siteId}: ${hintOf(status)}`);
+    if (!(isFirstTime || (printCredentials && STATUSES[status].isInForce))) {
+      io.out(`# site ${siteId}: ${STATUSES[status].hint}`);
       continue;
     }
     io.out(`# site ${siteId}, roles ${roles.join(',')}`);

@@ -1,9 +1,7 @@
 /// <reference types="node" />
 /**
- * `tessera operator`: serves an operator on a port until a signal stops it.
- *
- * Standard output contains generated credentials, as lines for a shell, and one line when the operator serves. Everything else
- * goes to standard error.
+ * `tessera operator`: serves an operator on a port until a signal stops it. Standard output contains generated credentials, and
+ * one line when the operator serves. Everything else goes to standard error.
  */
 
 import { setTimeout } from 'node:timers/promises';
@@ -12,11 +10,12 @@ import { HEALTH_PATH, pathOf } from '../../operator/http/router.ts';
 import { createOperator, type Operator, type OperatorOptions } from '../../operator/index.ts';
 import { type Listening, type ListenOptions, listen } from '../../operator/node.ts';
 import { isLoopback } from '../../token/checks.ts';
-import { checkEnvFile } from '../env-file.ts';
-import { announceNewDatabase } from '../existing-database.ts';
+import { announceNewDatabase } from '../input/existing-database.ts';
 import type { Io } from '../io.ts';
-import { listenError, type PortOption } from '../listen-error.ts';
+import { warn } from '../output/style.ts';
 import { announceCredentials, type CredentialOutput } from './credentials.ts';
+import { checkEnvFile } from './env-file.ts';
+import { listenError, type PortOption } from './listen-error.ts';
 import { COMMAND_OPTIONS, type OperatorSettings, operatorOptions } from './settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
@@ -24,25 +23,23 @@ type OperatorLogger = NonNullable<OperatorOptions['logger']>;
 
 const { port: PORT, host: HOST, logLevel: LOG_LEVEL } = COMMAND_OPTIONS;
 
-function warnAboutHost(host: string, { err }: Io): void {
+function warnAboutHost(host: string, io: Io): void {
   if (isLoopback(host) || host === '::1') return;
-  err(
-    'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operator.md#in-production)',
+  warn(
+    '--host: other machines reach this port by plain http; put a proxy with TLS in front (https://github.com/tessera-id/tessera/blob/main/docs/operating/deployment.md#tls-and-proxy)',
+    io,
   );
 }
 
-function warnAboutMemory({ rootSecret }: OperatorSettings, { err }: Io): void {
+function warnAboutMemory({ rootSecret }: OperatorSettings, io: Io): void {
   if (rootSecret === undefined)
-    err('warning: no root secret: a random one is used, so IDs, keys and tokens become invalid when this process ends');
-  err('warning: opt-outs are kept in memory and are lost when this process ends');
+    warn('no root secret: a random one is used, so IDs, keys and tokens become invalid when this process ends', io);
+  warn('opt-outs are kept in memory and are lost when this process ends', io);
 }
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
-/**
- * Pass all requests to the operator, but answer health checks with 503 after `drain`, so that a load balancer sends new requests
- * elsewhere before the port is closed.
- */
+/** After `drain`, health checks get 503, so that a load balancer sends new requests elsewhere before the port is closed. */
 function createDrainHandler(operator: Operator) {
   let isDraining = false;
   const fetch: Handler['fetch'] = async (request, caller) =>
@@ -65,7 +62,6 @@ function createLateHandler() {
   return { fetch, set };
 }
 
-/** Listen on the port of an option. An error names the option. */
 async function openPort(
   option: PortOption,
   handler: Handler,
@@ -87,7 +83,6 @@ function createPorts({ port = PORT.default, host = HOST.default, metricsPort, tr
   return {
     service,
     metrics,
-    /** Open the ports, that of the service first. */
     open: async (): Promise<void> => {
       servers.push(await openPort('--port', service, { port, host, ...(trustProxy !== undefined && { trustProxy }) }));
       if (metricsPort !== undefined)
@@ -98,11 +93,6 @@ function createPorts({ port = PORT.default, host = HOST.default, metricsPort, tr
   };
 }
 
-/**
- * Serve until a signal stops the process.
- *
- * @param output  where credentials go.
- */
 export async function serve(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   const { host = HOST.default, metricsPort, drainSeconds = 0, logLevel: level = LOG_LEVEL.default } = settings;
   warnAboutHost(host, io);

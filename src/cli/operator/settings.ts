@@ -1,7 +1,6 @@
 /// <reference types="node" />
 /**
- * The settings of `tessera operator`, from the command line, the environment and the file of `--config`, in this order of
- * precedence. `createOperator` checks them.
+ * The settings of `tessera operator`: the command line takes precedence over the environment, and that over the `--config` file.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,15 +8,14 @@ import type { OperatorOptions } from '../../operator/index.ts';
 import { checkOptions, type OptionRow } from '../../operator/options/checks.ts';
 import { OPTIONS } from '../../operator/options/table.ts';
 import { kindOf } from '../../token/checks.ts';
-import { warnIfWritableByOthers } from '../existing-database.ts';
-import { decodeText, warnIfReadableByOthers } from '../input.ts';
+import { warnIfWritableByOthers } from '../input/existing-database.ts';
+import { decodeText, warnIfReadableByOthers } from '../input/input.ts';
+import { parseJson, shownPath, unreadable } from '../input/paths.ts';
 import type { Io } from '../io.ts';
-import { parseJson, shownPath, unreadable } from '../paths.ts';
-import { warnAboutPassword, warnAboutSecret } from '../service-options.ts';
+import { warnAboutPassword, warnAboutSecret } from '../service/service-options.ts';
 
 const PORT = { kind: 'whole', range: [0, 65_535], value: 'port' } as const;
 
-/** The options of the command itself. */
 export const COMMAND_OPTIONS = {
   port: { ...PORT, default: 8080, help: 'port to listen on, 0 for any free port' },
   host: { kind: 'string', default: '127.0.0.1', value: 'host', help: 'address to listen on' },
@@ -28,11 +26,7 @@ export const COMMAND_OPTIONS = {
     value: 'file',
     help: 'file with the root secret: 32 bytes, or their base64 or hexadecimal',
   },
-  metricsPort: {
-    ...PORT,
-    unset: 'the port of the service',
-    help: 'separate port for /metrics, 0 for any free port',
-  },
+  metricsPort: { ...PORT, unset: 'the port of the service', help: 'separate port for /metrics, 0 for any free port' },
   drainSeconds: {
     kind: 'whole',
     range: [0, 3600],
@@ -40,10 +34,7 @@ export const COMMAND_OPTIONS = {
     value: 'seconds',
     help: 'after a signal, answer requests for this long while the health check answers 503',
   },
-  trustProxy: {
-    kind: 'boolean',
-    help: 'read client addresses from X-Forwarded-For, which the proxy in front sets',
-  },
+  trustProxy: { kind: 'boolean', help: 'read client addresses from X-Forwarded-For, which the proxy in front sets' },
   logLevel: {
     kind: 'choice',
     choices: ['info', 'warn', 'error', 'silent'],
@@ -60,7 +51,6 @@ type CommandOptions = {
 
 /** The settings. Durations are in seconds. */
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'>, CommandOptions {
-  /** The environment variables that the participant's credentials come from. */
   readonly credentialVariables?: readonly string[];
 }
 
@@ -68,7 +58,6 @@ const { port, host, ...others } = COMMAND_OPTIONS;
 /** All options, in the order of the help. A member of the `--config` file has the same name. */
 export const ALL_OPTIONS: Readonly<Record<string, OptionRow>> = { port, host, ...OPTIONS, ...others };
 
-/** Return the settings for `createOperator`. */
 export function operatorOptions(settings: OperatorSettings): OperatorOptions {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(OPTIONS, name)));
 }
@@ -119,9 +108,8 @@ function fromEnvironment(env: Io['env']): OperatorSettings {
 }
 
 /**
- * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
- *
- * @throws {TypeError | RangeError} for a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
+ * Credentials in the environment may add a participant, but never change a stored one. @throws {TypeError | RangeError} for a
+ * file that cannot be read, or an unknown name or a wrong value in the `--config` file.
  */
 export async function loadSettings(
   flags: OperatorSettings & { readonly config?: string },

@@ -1,8 +1,4 @@
-/**
- * Administration of an operator through its database, while its nodes are running: keys and participants.
- *
- * Running nodes apply changes within a second. `create.ts`, not this file, opens the database.
- */
+/** Keys and participants of an operator, administered through its database. Running nodes apply changes within a second. */
 
 import { assertMigrated, type Database } from '../../database/index.ts';
 import { TokenError } from '../../token/index.ts';
@@ -29,17 +25,11 @@ export interface AdministrationOptions {
 /** A key generation. Instants are epoch ms. */
 export interface KeyGeneration {
   readonly generation: number;
-  /**
-   * `announced`: encrypts later. `encrypts`: encrypts now, and decrypts. `decrypts`: only decrypts; a later generation encrypts.
-   * `retired`: does neither.
-   */
+  /** `announced`: encrypts later. `encrypts`: also decrypts. `decrypts`: a later one encrypts. `retired`: neither. */
   readonly state: 'announced' | 'encrypts' | 'decrypts' | 'retired';
   readonly activatesAt: number;
   readonly retiredAt: number | null;
-  /**
-   * From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced
-   * or this one is retired. Not after `retiredAt`.
-   */
+  /** From when on no token under it can be valid, with a day for clocks; null until a later one is announced or it is retired. */
   readonly endsAt: number | null;
 }
 
@@ -55,11 +45,10 @@ export interface Administration {
      */
     rotate(inMs: number): Promise<KeyGeneration>;
     /**
-     * Retire a generation, so that it decrypts nothing from now on.
+     * Retire a generation: it decrypts nothing from now on. With `force`, even if tokens under it may be valid.
      *
-     * @param force  retire it even if tokens under it may still be valid. They become invalid.
-     * @throws {RangeError} if there is no such generation, if it encrypts now, or, without `force`, if its tokens may still be
-     *   valid or if it encrypts within ten minutes, because a node whose clock is ahead may have encrypted with it.
+     * @throws {RangeError} if there is none, if it encrypts now, or, without `force`, if its tokens may be valid or it encrypts
+     *   within ten minutes: a node whose clock is ahead may have encrypted with it.
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
@@ -112,13 +101,6 @@ function keysOf(store: KeyStore, now: () => number): Administration['keys'] {
   };
   const findAnnounced = (rows: readonly StoredGeneration[]): KeyGeneration | undefined =>
     describe(rows).find(({ state }) => state === 'announced');
-  // What must happen before the generation that encrypts can be retired.
-  const nextStep = (rows: readonly StoredGeneration[]): string => {
-    const next = findAnnounced(rows);
-    return next
-      ? `wait until generation ${next.generation} starts to encrypt, at ${instant(next.activatesAt)}`
-      : 'rotate first';
-  };
   const put = async (row: StoredGeneration): Promise<KeyGeneration> => {
     await store.put([row]);
     return find(await store.list(), row.generation);
@@ -145,8 +127,13 @@ function keysOf(store: KeyStore, now: () => number): Administration['keys'] {
     retire: async (number, force) => {
       const rows = await store.list();
       const found = find(rows, number);
-      if (found.state === 'encrypts')
-        throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; ${nextStep(rows)}`);
+      if (found.state === 'encrypts') {
+        const next = findAnnounced(rows);
+        const remedy = next
+          ? `wait until generation ${next.generation} starts to encrypt, at ${instant(next.activatesAt)}`
+          : 'rotate first';
+        throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; ${remedy}`);
+      }
       const fault = force ? undefined : inUseFault(found, now());
       if (fault !== undefined)
         throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);
@@ -156,12 +143,7 @@ function keysOf(store: KeyStore, now: () => number): Administration['keys'] {
   };
 }
 
-/**
- * Administer the operator on a database.
- *
- * @throws {TokenError} `storage_failed` if no operator of this version has started on this database, or only one with another
- *   root secret.
- */
+/** @throws {TokenError} `storage_failed` unless an operator of this version with this root secret has started on the database. */
 export async function administrationOf(
   database: Database,
   { rootSecret, now = Date.now }: AdministrationOptions,

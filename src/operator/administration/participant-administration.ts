@@ -1,8 +1,4 @@
-/**
- * Administration of an operator's participants, in its database. Running nodes apply changes within a second.
- *
- * A participant is identified by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
- */
+/** An operator's participants, by an ID from the keyed hash of the API key, so that nobody needs the key itself. */
 
 import type { Secrets } from '../crypto/secrets.ts';
 import { hashApiKey, randomCredentials } from '../identity/participants.ts';
@@ -19,7 +15,6 @@ export interface StoredCredentials extends Credentials {
 
 /** The change of a participant. Omitted members do not change. */
 export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
-  /** Generate a random client secret. */
   readonly newSecret?: boolean | undefined;
 }
 
@@ -27,38 +22,36 @@ export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
 export interface ParticipantAdministration {
   list(): Promise<readonly ListedParticipant[]>;
   /**
-   * Add a participant. Its API key and secret are generated at random if they are omitted.
+   * Add a participant. An omitted API key or secret is generated at random.
    *
-   * @returns its credentials. Secret.
    * @throws {RangeError} if its API key belongs to another participant, or has been revoked.
    */
   add(given: GivenCredentials): Promise<StoredCredentials>;
   /**
-   * Change a participant.
-   *
    * @param id  the first 8 or more digits of its `keyHash`.
    * @returns the changed participant, without its API key, which is not stored. Secret.
    * @throws {RangeError} if `id` does not identify exactly one participant that is not revoked, or if nothing would change.
    */
   update(id: string, change: ParticipantChange): Promise<Omit<StoredCredentials, 'apiKey'>>;
   /**
-   * Revoke participants permanently.
+   * Revoke participants permanently, by `ids` as for `update`.
    *
-   * @param ids  the first 8 or more digits of their `keyHash`.
-   * @throws {RangeError} if one of them does not identify exactly one participant. In that case, none is revoked.
+   * @throws {RangeError} if one does not identify exactly one participant. Then none is revoked.
    */
   revoke(ids: readonly string[]): Promise<readonly ListedParticipant[]>;
 }
 
 const ID_PATTERN = /^[0-9a-f]{8,64}$/;
 
-function findById(all: readonly ListedParticipant[], id: string): ListedParticipant {
-  const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
-  if (found.length !== 1)
+async function findByIds(store: ParticipantRows, ids: readonly string[]): Promise<string[]> {
+  const all = await store.list(ids.filter((id) => ID_PATTERN.test(id)));
+  return ids.map((id) => {
+    const found = all.filter(({ keyHash }) => keyHash.startsWith(id));
+    if (found.length === 1) return found[0]!.keyHash;
     throw new RangeError(
       `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}; tessera participants list shows the IDs`,
     );
-  return found[0]!;
+  });
 }
 
 export function participantsOf(
@@ -74,11 +67,11 @@ export function participantsOf(
       const credentials = randomCredentials(given, environment, scope);
       const keyHash = hashApiKey(secrets(), credentials.apiKey);
       if (await store.add({ ...credentials, keyHash }, now())) return { ...credentials, keyHash };
-      const before = (await store.list()).find((row) => row.keyHash === keyHash)!;
-      if (before.revokedAt !== null)
+      const [before] = await store.list([keyHash]);
+      if (before!.revokedAt !== null)
         throw new RangeError('participants: expected an API key that has not been revoked, got a revoked one');
       throw new RangeError(
-        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} on site ${before.siteId}; use update to change a participant`,
+        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} on site ${before!.siteId}; use update to change a participant`,
       );
     },
     update: async (id, { newSecret = false, ...given }) => {
@@ -88,7 +81,7 @@ export function participantsOf(
         throw new RangeError('participants: expected a site ID, roles or a client secret to change, got none');
       if (newSecret && given.clientSecret !== undefined)
         throw new RangeError('newSecret: expected no client secret with it, got one');
-      const { keyHash } = findById(await store.list(), id);
+      const [keyHash] = (await findByIds(store, [id])) as [string];
       const { apiKey: _, ...random } = randomCredentials(given, environment, scope);
       const isNew = newSecret || given.clientSecret !== undefined;
       const changed = await store.update(keyHash, now(), (stored) => {
@@ -99,10 +92,9 @@ export function participantsOf(
       throw new RangeError('participants: expected a participant that has not been revoked, got a revoked one');
     },
     revoke: async (ids) => {
-      const all = await store.list();
-      const hashes = ids.map((id) => findById(all, id).keyHash);
+      const hashes = await findByIds(store, ids);
       await store.revoke(hashes, now());
-      return (await store.list()).filter(({ keyHash }) => hashes.includes(keyHash));
+      return store.list(hashes);
     },
   };
 }

@@ -1,9 +1,4 @@
-/**
- * Fast and strict base64 for the operator.
- *
- * `token/bytes.ts` is written for pages, where code size matters; this file takes a tenth of its time. It writes and reads base64
- * as ASCII bytes, because raw IDs are hashes of base64 and request bodies arrive as bytes.
- */
+/** Strict base64 of ASCII bytes, as bodies and raw IDs need, in a tenth of the time of `token/bytes.ts`, made small for pages. */
 
 import { type Bytes, utf8 } from '../../token/bytes.ts';
 import { allocate, type NodeBuffer, type NodeBytes, nodeBuffer } from './node-builtins.ts';
@@ -38,7 +33,6 @@ export function writeB64(bytes: Uint8Array, out: Uint8Array, alphabet: Uint8Arra
   out[to] = PADDING;
 }
 
-/** Encode `bytes` as base64 in ASCII bytes. */
 export function encodeB64Ascii(bytes: Uint8Array): Bytes {
   const out = allocate(b64Length(bytes.length));
   writeB64(bytes, out);
@@ -93,12 +87,7 @@ STANDARD.forEach((char, value) => {
   VALUES[char] = value;
 });
 
-/**
- * Decode base64 as strictly as the reference operator of UID2: standard alphabet, no white space, padding complete or absent.
- *
- * @param ascii  one byte per character.
- * @returns      undefined for any other input.
- */
+/** Decode ASCII as strictly as the reference operator of UID2: standard alphabet, no white space, padding complete or absent. */
 export function decodeB64(ascii: Uint8Array): Bytes | undefined {
   let end = ascii.length;
   while (end > ascii.length - 2 && ascii[end - 1] === PADDING) end--;

@@ -1,19 +1,13 @@
 /**
- * The keys that seal tokens, addressed by number: master, refresh, and one for each publisher site.
- *
- * A key is derived from the root secret and its generation and never stored, so every node with the same root secret opens the
- * tokens of all other nodes. `tokens/key-schedule.ts` decides which generations seal and open at an instant.
+ * The keys that seal tokens: master, refresh, and one for each site. They are derived from the root secret and never stored, so
+ * every node with the same root secret opens the tokens of all others.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import type { Secrets } from './secrets.ts';
 
-/** A key that seals tokens or parts of them. */
 export interface TokenKey {
-  /**
-   * The number that is written into the token: slot x 128 + 1 + (generation - 1) mod 127. Slot 0 is the master's, 1 the refresh
-   * key's, site ID + 1 a site's. The number stays below 2^31, and 127 consecutive generations have different numbers.
-   */
+  /** In the token: slot x 128 + 1 + (generation - 1) mod 127, below 2^31. Slot 0: master, 1: refresh key, site ID + 1: a site. */
   readonly id: number;
   /** Site that owns the key; {@link MASTER} or {@link REFRESH} for the operator's own. */
   readonly siteId: number;
@@ -46,7 +40,7 @@ export const MASTER = -1;
 /** `siteId` of the refresh keys. */
 export const REFRESH = -2;
 
-/** Bounds the memory of an operator with very many sites: a full cache is emptied. */
+/** Bounds the memory of an operator with very many sites. */
 const MAX_CACHED_KEYS = 10_000;
 
 function slotOf(siteId: number): number {
@@ -77,18 +71,14 @@ export function keyDerivation(secrets: Secrets): DeriveKey {
     if (cached) return cached;
     const id = slotOf(siteId) * 128 + numberOf(generation);
     const key = { id, siteId, generation, secret: secrets.derive(label) };
-    if (cache.size >= MAX_CACHED_KEYS) cache.clear();
+    // The oldest one alone: if a full cache were emptied, one more site would cost all others their keys.
+    if (cache.size >= MAX_CACHED_KEYS) cache.delete(cache.keys().next().value!);
     cache.set(label, key);
     return key;
   };
 }
 
-/**
- * Collect the keys of some generations.
- *
- * @param generations  those that open, ascending, at least one.
- * @param sealing      the one of them that seals. Default: the newest.
- */
+/** Collect the keys of the generations that open, ascending, at least one. `sealing` is the one of them that seals. */
 export function createKeys(
   derive: DeriveKey,
   generations: readonly number[],

@@ -1,8 +1,6 @@
 /**
- * Every secret of the operator, derived from one root secret.
- *
- * HKDF-SHA-256 (RFC 5869): input key material = the root secret, salt = `tessera/1/<environment>/<scope>`, info = a
- * label, output 32 bytes. The salt contains environment and scope, so two environments under one root share nothing.
+ * Every secret of the operator, by HKDF-SHA-256 (RFC 5869): key material = root secret, salt = `tessera/1/<environment>/<scope>`,
+ * so two environments under one root share nothing, info = a label, output 32 bytes.
  *
  * | label | derived secret |
  * |---|---|
@@ -28,7 +26,6 @@ export type Environment = 'integration' | 'production';
 /** Identity scope. The first byte of every token carries it. */
 export type Scope = 'UID2' | 'EUID';
 
-/** Secrets under one root, environment and scope. */
 export interface Secrets {
   /** Derive 32 bytes, always the same ones for a label. */
   derive(label: string): Bytes;
@@ -36,11 +33,7 @@ export interface Secrets {
   readonly fingerprint: string;
 }
 
-/**
- * Derive secrets from a root secret.
- *
- * @param root  32 random bytes. Another root changes every ID, key and token, and recorded opt-outs are no longer found.
- */
+/** @param root  32 random bytes. Another root changes every ID, key and token, and recorded opt-outs are no longer found. */
 export function createSecrets(root: Bytes, environment: Environment, scope: Scope): Secrets {
   const key = extract(sha256, root, utf8(`tessera/1/${environment}/${scope}`));
   // Deriving a bucket salt for each mapped DII is the operator's most frequent work, and creating an HMAC object takes half as

@@ -13,15 +13,8 @@ function formatSeconds(seconds: number): string {
   return new Date(seconds * 1000).toISOString().slice(0, -1);
 }
 
-/**
- * Rows are encoded in chunks, because a million short strings would take more memory than the answer. Other requests are served
- * between two chunks.
- */
+/** In chunks: a million short strings would take more memory than the answer. Other requests are served in between. */
 const ROWS_PER_CHUNK = 2048;
-
-function nextTask(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve));
-}
 
 function chunkText({ count, row }: RotatedBuckets, from: number): string {
   let text = '';
@@ -36,7 +29,6 @@ function chunkText({ count, row }: RotatedBuckets, from: number): string {
 /** No row is longer, in any year that a Date can represent. */
 const MAX_ROW_BYTES = 72;
 
-/** Write the whole JSON of a successful answer in UTF-8. */
 export async function writeBucketList(buckets: RotatedBuckets): Promise<Bytes> {
   const encoder = new TextEncoder();
   const bytes = new Uint8Array(MAX_ROW_BYTES * (buckets.count + 1));
@@ -46,7 +38,7 @@ export async function writeBucketList(buckets: RotatedBuckets): Promise<Bytes> {
   };
   write('{"status":"success","body":[');
   for (let from = 0; from < buckets.count; from += ROWS_PER_CHUNK) {
-    if (from) await nextTask();
+    if (from) await new Promise((resolve) => setTimeout(resolve));
     write(chunkText(buckets, from));
   }
   write(']}');

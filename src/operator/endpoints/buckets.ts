@@ -1,8 +1,4 @@
-/**
- * `POST /v2/identity/buckets` (deprecated): the salt buckets whose current rotation started at a given time or later.
- *
- * @see docs/protocol.md, "Endpoints"
- */
+/** `POST /v2/identity/buckets` (deprecated): the salt buckets whose current rotation started at a given time or later. */
 
 import { writeBucketList } from './bucket-list.ts';
 import { DEPRECATION_HEADERS, type Endpoint } from './endpoint.ts';
@@ -14,11 +10,7 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?
 /** Above this many rows, about 1 MB, a list is a long response. */
 const LONG_LIST_ROWS = 16_384;
 
-/**
- * Parse `since_timestamp`: a whole number of epoch ms, or a date and time in UTC.
- *
- * @returns epoch ms, rounded up so that no earlier rotation is listed; undefined if the value is malformed.
- */
+/** Epoch ms of a whole number or a date and time in UTC, rounded up so that no earlier rotation is listed, or undefined. */
 export function parseSinceTimestamp(value: unknown): number | undefined {
   if (Number.isSafeInteger(value)) return value as number;
   const [, minute, seconds = '00', fraction = ''] = (typeof value === 'string' && DATE_TIME.exec(value)) || [];

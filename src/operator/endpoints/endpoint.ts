@@ -1,9 +1,4 @@
-/**
- * The interface of a sealed endpoint: a path, the roles that may call it, and a function from an opened request to a
- * result.
- *
- * An endpoint knows neither the HTTP request nor its encryption: `http/sealed-route.ts` handles both for all of them.
- */
+/** A sealed endpoint (docs/protocol.md, "Endpoints"), without HTTP and encryption, which `http/sealed-route.ts` handles. */
 
 import type { Participant } from '../identity/participants.ts';
 import type { Role } from '../ports/roles.ts';
@@ -19,20 +14,15 @@ export interface EndpointCall {
   readonly participant: Participant;
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
-  /** The time in the envelope, epoch ms. */
   readonly sealedAt: number;
   /** Whether this envelope has been received before, at any path. Known only for callers with the role OPTOUT. */
   readonly isReplay: boolean;
-  /** To be called in loops over identifiers. */
   readonly pause: Pause;
 }
 
-/** An endpoint whose requests and answers are sealed under the participant's client secret. */
 export interface Endpoint {
   readonly path: string;
-  /** A caller needs one of these roles. */
   readonly roles: readonly Role[];
-  /** Whether its requests count towards the rate limit. */
   readonly rateLimited?: boolean;
   /** Headers of every answer, errors included. */
   readonly headers?: Readonly<Record<string, string>>;

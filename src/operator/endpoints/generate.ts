@@ -1,16 +1,10 @@
-/**
- * `POST /v2/token/generate`: issues a token set for one DII.
- *
- * An EUID caller may send a TCF consent string, which `tcf-consent.ts` reads. Without sufficient consent, no token is issued.
- *
- * @see docs/protocol.md, "Endpoints"
- */
+/** `POST /v2/token/generate`: a token set for one DII. In EUID, a TCF consent string without sufficient consent prevents it. */
 
 import { encodeB64 } from '../crypto/base64.ts';
 import type { Endpoint } from './endpoint.ts';
 import { requestDii, stringMember } from './request-dii.ts';
 import { clientError, INSUFFICIENT_CONSENT, OPT_OUT, success } from './result.ts';
-import { readTcfConsent } from './tcf-consent.ts';
+import { readTcfConsent } from './tcf/tcf-consent.ts';
 
 const CONSENT = 'tcf_consent_string';
 
@@ -25,6 +19,7 @@ export const generate: Endpoint = {
     const consent = isAsked ? readTcfConsent(stringMember(payload, CONSENT) ?? '') : 'sufficient';
     if (consent === 'invalid') return clientError('User consent is invalid');
     if (consent === 'insufficient') return INSUFFICIENT_CONSENT;
+    consent satisfies 'sufficient';
     const user = rawIds.firstLevel(dii.hash);
     if ((await optOuts.areOptedOut([encodeB64(user)]))[0]) return OPT_OUT;
     return success(await tokens.issue({ siteId: participant.siteId, type: dii.type, user }, now));

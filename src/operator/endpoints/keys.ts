@@ -1,19 +1,15 @@
 /**
- * The key endpoints: `POST /v2/key/sharing`, `/v2/key/bidstream` and `/v2/key/latest`. Libraries open tokens with these keys, and
- * those of sharers also seal them.
- *
+ * `POST /v2/key/sharing`, `/v2/key/bidstream` and `/v2/key/latest`: with these keys libraries open tokens, and sharers seal them.
  * Everyone receives the master keys and those of their own site. The keys of another site go to the sites that the option
  * `sharing` lists for it or, if it lists none for that site, to every ID_READER. Nobody receives a refresh key.
- *
- * @see docs/protocol.md, "Tokens" and "Endpoints"
  */
 
 import { toB64 } from '../../token/bytes.ts';
-import { MASTER, type TokenKey } from '../crypto/keys.ts';
+import { type Keys, MASTER, type TokenKey } from '../crypto/keys.ts';
 import type { Service } from '../service.ts';
 import { SHARING_TOKEN_MS } from '../tokens/key-generations.ts';
 import type { Endpoint, EndpointCall } from './endpoint.ts';
-import { invalidClient, success } from './result.ts';
+import { type EndpointResult, invalidClient, writtenSuccess } from './result.ts';
 
 /** `allow_clock_skew_seconds` of the answers that have it, s. */
 const CLOCK_SKEW_SECONDS = 1800;
@@ -21,37 +17,76 @@ const CLOCK_SKEW_SECONDS = 1800;
 const LIFETIME_MARGIN_SECONDS = 10;
 /** A key opens until its generation is retired. Clients require an expiry time, and drop a key that is no longer listed. */
 const KEY_LIFETIME_SECONDS = 31_536_000;
+/** Times of expiry are rounded down to the hour, so that rows can be kept that long. */
+const HOUR_SECONDS = 3600;
 
-/**
- * The keys that a participant may read, grouped by owner, each owner's keys in the order of their activation. Announced keys are
- * included, so that clients have a key before the first token under it.
- */
-async function readableKeys({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
-  const { participants, settings } = service;
-  const keys = await service.keys.at(now);
+/** Ascending, after {@link MASTER}. The keys include announced ones: clients have a key before the first token under it. */
+async function readableSites({ participant }: EndpointCall, service: Service): Promise<readonly number[]> {
+  const { sharing } = service.settings;
+  const { siteId: own } = participant;
+  const stored = await service.participants.siteIds();
+  const all = stored.includes(own) ? stored : [...stored, own].sort((a, b) => a - b);
   const isReader = participant.roles.has('ID_READER');
-  const mayDecrypt = (owner: number): boolean =>
-    owner === participant.siteId || (settings.sharing.get(owner)?.has(participant.siteId) ?? isReader);
-  const sites = new Set([participant.siteId, ...(await participants.siteIds())]);
-  return [MASTER, ...[...sites].filter(mayDecrypt).sort((a, b) => a - b)].flatMap((siteId) => keys.generations(siteId));
+  return [MASTER, ...all.filter((owner) => owner === own || (sharing.get(owner)?.has(own) ?? isReader))];
 }
 
-/** The wire form of a key. Clients that seal use the newest activated key of their site. */
-function keyRow({ id, generation, secret }: TokenKey, now: number, service: Service): object {
-  const activates = Math.floor((service.keys.rowOf(generation)?.activatesAt ?? now) / 1000);
-  return {
-    id,
-    created: activates,
-    activates,
-    expires: Math.floor(now / 1000) + KEY_LIFETIME_SECONDS,
-    secret: toB64(secret),
-  };
+/** The wire form of an owner's keys: the content of a JSON array. Clients that seal use the newest activated key of their site. */
+function rowsOf(owned: readonly TokenKey[], hourSeconds: number, { keys }: Service): string {
+  const rows = owned.map(({ id, generation, secret }) => {
+    const activates = Math.floor((keys.rowOf(generation)?.activatesAt ?? hourSeconds * 1000) / 1000);
+    const expires = hourSeconds + KEY_LIFETIME_SECONDS;
+    return JSON.stringify({ id, created: activates, activates, expires, secret: toB64(secret) });
+  });
+  return rows.join();
 }
 
-function siteRows(keys: readonly TokenKey[]): object[] {
-  return [...new Set(keys.map(({ siteId }) => siteId))]
-    .filter((siteId) => siteId !== MASTER)
-    .map((id) => ({ id, domain_names: [] }));
+/** The rows of each owner. They are made once for an hour and the keys in force, because 20,000 take a fifth of a second. */
+const keptRows = new WeakMap<Keys, { readonly hourSeconds: number; readonly byOwner: Map<number, string> }>();
+
+function rowsKeptFor(keys: Keys, hourSeconds: number): Map<number, string> {
+  const kept = keptRows.get(keys);
+  if (kept?.hourSeconds === hourSeconds) return kept.byOwner;
+  const byOwner = new Map<number, string>();
+  keptRows.set(keys, { hourSeconds, byOwner });
+  return byOwner;
+}
+
+/** The content of a JSON array. `added` returns what follows in each row of a site: a comma and members, or nothing. */
+async function writeKeys(
+  { now, pause }: EndpointCall,
+  service: Service,
+  sites: readonly number[],
+  added: (siteId: number) => string = () => '',
+): Promise<string> {
+  const keys = await service.keys.at(now);
+  const hourSeconds = Math.floor(now / 1000 / HOUR_SECONDS) * HOUR_SECONDS;
+  const kept = rowsKeptFor(keys, hourSeconds);
+  const texts: string[] = [];
+  for (const siteId of sites) {
+    let rows = kept.get(siteId);
+    if (rows === undefined) {
+      rows = rowsOf(keys.generations(siteId), hourSeconds, service);
+      kept.set(siteId, rows);
+    }
+    const more = added(siteId);
+    texts.push(more === '' ? rows : rows.replaceAll('}', `${more}}`));
+    await pause();
+  }
+  return texts.join();
+}
+
+async function withKeys(
+  call: EndpointCall,
+  service: Service,
+  head: object,
+  added?: (siteId: number) => string,
+): Promise<EndpointResult> {
+  const sites = await readableSites(call, service);
+  return writtenSuccess(async () => {
+    const keys = await writeKeys(call, service, sites, added);
+    const siteData = sites.slice(1).map((id) => `{"id":${id},"domain_names":[]}`);
+    return `{"status":"success","body":${JSON.stringify(head).slice(0, -1)},"keys":[${keys}],"site_data":[${siteData.join()}]}}`;
+  }, false);
 }
 
 const MASTER_KEYSET = 9_999_999;
@@ -63,47 +98,39 @@ function keysetOf(siteId: number): number {
 
 const SHARING_TOKEN_SECONDS = SHARING_TOKEN_MS / 1000;
 
-/** Returns the keys with which a sharer's library opens and seals tokens. */
 export const keySharing: Endpoint = {
   path: '/v2/key/sharing',
   roles: ['SHARER', 'ID_READER'],
-  handle: async (call, service) => {
-    const { now, participant } = call;
-    const keys = await readableKeys(call, service);
-    const keyset = (siteId: number): object => {
-      if (siteId === MASTER) return { keyset_id: MASTER_KEYSET };
-      return siteId === participant.siteId ? { keyset_id: keysetOf(siteId) } : {};
-    };
-    return success({
-      caller_site_id: participant.siteId,
+  handle: (call, service) => {
+    const { siteId: own, roles } = call.participant;
+    const head = {
+      caller_site_id: own,
       master_keyset_id: MASTER_KEYSET,
-      default_keyset_id: keysetOf(participant.siteId),
+      default_keyset_id: keysetOf(own),
       // A string, unlike the other durations, because real services send a string and real clients parse one.
       token_expiry_seconds: `${SHARING_TOKEN_SECONDS}`,
-      ...(participant.roles.has('SHARER') && {
+      ...(roles.has('SHARER') && {
         max_sharing_lifetime_seconds: SHARING_TOKEN_SECONDS + LIFETIME_MARGIN_SECONDS,
       }),
       identity_scope: service.settings.scope,
       allow_clock_skew_seconds: CLOCK_SKEW_SECONDS,
-      keys: keys.map((key) => ({ ...keyRow(key, now, service), ...keyset(key.siteId) })),
-      site_data: siteRows(keys),
+    };
+    return withKeys(call, service, head, (siteId) => {
+      if (siteId === MASTER) return `,"keyset_id":${MASTER_KEYSET}`;
+      return siteId === own ? `,"keyset_id":${keysetOf(own)}` : '';
     });
   },
 };
 
-/** Returns the keys with which a bidder's library opens advertising tokens. */
 export const keyBidstream: Endpoint = {
   path: '/v2/key/bidstream',
   roles: ['ID_READER'],
-  handle: async (call, service) => {
-    const keys = await readableKeys(call, service);
+  handle: (call, service) => {
     const { identityExpiresMs, scope } = service.settings;
-    return success({
+    return withKeys(call, service, {
       max_bidstream_lifetime_seconds: Math.ceil(identityExpiresMs / 1000) + LIFETIME_MARGIN_SECONDS,
       identity_scope: scope,
       allow_clock_skew_seconds: CLOCK_SKEW_SECONDS,
-      keys: keys.map((key) => keyRow(key, call.now, service)),
-      site_data: siteRows(keys),
     });
   },
 };
@@ -118,7 +145,8 @@ export const keyLatest: Endpoint = {
   handle: async (call, service) => {
     const { siteId } = call.participant;
     if (siteId <= LAST_RESERVED_SITE) return invalidClient(`Unexpected client site id ${siteId}`);
-    const keys = await readableKeys(call, service);
-    return success(keys.map((key) => ({ ...keyRow(key, call.now, service), site_id: key.siteId })));
+    const sites = await readableSites(call, service);
+    const write = () => writeKeys(call, service, sites, (owner) => `,"site_id":${owner}`);
+    return writtenSuccess(async () => `{"status":"success","body":[${await write()}]}`, false);
   },
 };

@@ -1,11 +1,7 @@
 /**
- * `POST /v2/token/logout`: records that a user has opted out.
- *
- * An opt-out is never lifted, so an envelope that was received before is rejected. Otherwise, an envelope of `generate` that is
- * sent again to this endpoint would opt out the user whom it signed in. Envelopes are remembered only for participants with the
- * role OPTOUT, so one that is older than the role is rejected too.
- *
- * @see docs/protocol.md, "Opt-out"
+ * `POST /v2/token/logout`: records an opt-out, which is never lifted. So an envelope that was received before is rejected: one of
+ * `generate`, sent again to this endpoint, would opt out the user whom it signed in. Envelopes are remembered only for
+ * participants with the role OPTOUT, so one that is older than the role is rejected too.
  */
 
 import { ENVELOPE_MS } from '../ports/envelopes.ts';

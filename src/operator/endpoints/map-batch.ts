@@ -9,7 +9,6 @@ import type { Service } from '../service.ts';
 import type { EndpointCall } from './endpoint.ts';
 import { clientError, type EndpointResult } from './result.ts';
 
-/** The raw ID of an identifier, or the reason why it has none, in the wording of the wire format. */
 export type MapResult = MappedId | 'optout' | 'invalid identifier';
 
 const USER_BYTES = 32;
@@ -19,7 +18,6 @@ export interface Identifier {
   readonly text: string;
 }
 
-/** Return the error for a batch of more than `maxBatchSize` identifiers; undefined if it is not too large. */
 export function batchSizeError(count: number, { settings }: Service): EndpointResult | undefined {
   return count > settings.maxBatchSize
     ? clientError(`Request payload is too large: expected at most ${settings.maxBatchSize} identifiers, got ${count}`)
@@ -32,10 +30,7 @@ export function stringElement(element: unknown): string | undefined {
   return element === null || typeof element === 'object' ? undefined : String(element);
 }
 
-/**
- * Map identifiers at the time of the call, and pass on each result, in their order. Nothing of a result stays in memory here: the
- * garbage collector takes longer for thousands of objects that live for a while than creating them takes.
- */
+/** Pass on each result in order, and keep none: garbage collection of thousands of objects takes longer than their creation. */
 export async function mapBatch(
   identifiers: readonly Identifier[],
   { now, pause }: Pick<EndpointCall, 'now' | 'pause'>,
@@ -56,7 +51,6 @@ export async function mapBatch(
     } else invalid.add(index);
     await pause();
   }
-  // One query for the whole batch.
   const optedOut = await optOuts.areOptedOut(validUsers);
   const counts: Record<MappingOutcome, number> = { mapped: 0, optout: 0, invalid: 0 };
   let validCount = 0;

@@ -1,8 +1,4 @@
-/**
- * `POST /v2/identity/map` (deprecated): raw IDs and salt buckets for one list of DII.
- *
- * @see docs/protocol.md, "Endpoints"
- */
+/** `POST /v2/identity/map` (deprecated): raw IDs and salt buckets for one list of DII. */
 
 import { DII_FORMS } from '../../token/index.ts';
 import { bucketName } from './bucket-list.ts';

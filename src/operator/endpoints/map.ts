@@ -1,11 +1,4 @@
-/**
- * `POST /v3/identity/map`: raw IDs for lists of DII, in up to four forms in one request.
- *
- * Each list of the answer has the length and the order of the list in the request. Unlike all other endpoints, this one rejects
- * unknown members.
- *
- * @see docs/protocol.md, "Endpoints"
- */
+/** `POST /v3/identity/map`: raw IDs for lists of DII, in their order. Unlike all other endpoints, it rejects unknown members. */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { DII_FORMS, type DiiForm } from '../../token/index.ts';
@@ -22,10 +15,7 @@ function isForm(name: string): name is DiiForm {
   return (DII_FORMS as readonly string[]).includes(name);
 }
 
-/**
- * Returns the identifiers in the order of the payload, or what is wrong with it. It does not quote an unknown member, whose name
- * may be DII.
- */
+/** In the order of the payload, or what is wrong with it, without the name of an unknown member, which may be DII. */
 function identifiersIn(payload: Record<string, unknown>): Identifier[] | string {
   const identifiers: Identifier[] = [];
   for (const [form, list] of Object.entries(payload)) {
@@ -50,10 +40,7 @@ function rowText(result: MapResult): string {
 /** No row is longer, with its comma, nor is what surrounds all of them. */
 const MAX_ROW_BYTES = 128;
 
-/**
- * Writes the JSON of an answer row by row, as bytes. Thousands of rows as objects would take the garbage collector longer than
- * writing them takes.
- */
+/** JSON row by row, as bytes: thousands of objects would take the garbage collector longer than writing them takes. */
 function createAnswer(count: number) {
   const bytes = allocate(MAX_ROW_BYTES * (count + 1));
   const absent = new Set<DiiForm>(DII_FORMS);

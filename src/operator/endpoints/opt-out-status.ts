@@ -1,8 +1,4 @@
-/**
- * `POST /v2/optout/status`: returns which raw IDs belong to users who have opted out, and since when.
- *
- * @see docs/protocol.md, "Opt-out"
- */
+/** `POST /v2/optout/status`: returns which raw IDs belong to users who have opted out, and since when. */
 
 import type { Endpoint } from './endpoint.ts';
 import { clientError, success } from './result.ts';

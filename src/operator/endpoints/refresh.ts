@@ -1,10 +1,6 @@
 /**
- * `POST /v2/token/refresh`: exchanges a refresh token for a new token set, or answers that the user has opted out.
- *
- * The request has no API key and no envelope: its body is the refresh token. The answer is JSON sealed under the response key
- * inside the token, without time and nonce. A token can be used again, because real pages resend old tokens.
- *
- * @see docs/protocol.md, "Refresh"
+ * `POST /v2/token/refresh`: exchanges a refresh token, the whole body, for a new set or `optout` (docs/protocol.md, "Refresh").
+ * The answer is sealed under the response key in the token. A token can be used again, because real pages resend old ones.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -14,13 +10,7 @@ import { BODY_MISSING, badRequest, clientError, type EndpointResult, NOT_BASE64,
 
 export const REFRESH_PATH = '/v2/token/refresh';
 
-/**
- * Answer a refresh.
- *
- * @param body  the body as received.
- * @param now   the time of the request, epoch ms.
- * @returns     the result, and for a 200 the key that seals it.
- */
+/** A 200 comes with the key that seals it. `now`: epoch ms. */
 export async function refresh(
   body: Uint8Array,
   now: number,

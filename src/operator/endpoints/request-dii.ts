@@ -4,27 +4,19 @@ import { DII_FORMS, type DiiType, diiTypeOf, hashOf } from '../../token/index.ts
 import type { EndpointCall } from './endpoint.ts';
 import { clientError, type EndpointResult } from './result.ts';
 
-export interface RequestDii {
-  readonly type: DiiType;
-  /** SHA-256 of the normalised DII, 32 bytes. */
-  readonly hash: Uint8Array;
-}
-
-/** Message for a request that needs exactly one form of DII. */
 export const EXACTLY_ONE = `Required Parameter Missing: exactly one of [${DII_FORMS.join(', ')}] must be specified`;
 
-/**
- * Read a member of the payload as a string. Null counts as absent. Numbers and booleans are converted. An object or array becomes
- * the empty string, which no rule accepts.
- */
+/** Null counts as absent. Numbers and booleans are converted; others become the empty string, which no rule accepts. */
 export function stringMember(payload: EndpointCall['payload'], name: string): string | undefined {
   const value = payload?.[name] ?? undefined;
   if (value === undefined || typeof value === 'string') return value;
   return typeof value === 'object' ? '' : String(value);
 }
 
-/** Read the DII of a request. Returns an error if there is none, more than one, or an invalid one. */
-export function requestDii(payload: EndpointCall['payload']): RequestDii | EndpointResult {
+/** `hash`: SHA-256 of the normalised DII, 32 bytes. */
+export function requestDii(
+  payload: EndpointCall['payload'],
+): { readonly type: DiiType; readonly hash: Uint8Array } | EndpointResult {
   const found = DII_FORMS.flatMap((form) => {
     const text = stringMember(payload, form);
     return text === undefined ? [] : [{ form, text }];

@@ -1,38 +1,27 @@
-/**
- * The result of an endpoint: HTTP status and JSON.
- *
- * Only a 200 is sealed. The JSON of an error never has the status `success` or `optout`, because real pages would trust it like a
- * sealed answer.
- *
- * @see docs/protocol.md, "Server behaviour"
- */
+/** The result of an endpoint. Only a 200 is sealed. No error has the status `success` or `optout`, which pages would trust. */
 
 import type { Bytes } from '../../token/bytes.ts';
 
-/** The result of a request to an endpoint. */
 export interface EndpointResult {
   readonly httpStatus: 200 | 400 | 401;
   readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
-  /** Writes the JSON of a successful answer in UTF-8, in place of `json`: of many rows, which may be too large for a string. */
-  readonly writeJson?: (() => Promise<Bytes>) | undefined;
+  /** Writes the JSON of a successful answer, in place of `json`: of many rows, and in UTF-8 if they may be too large for a string. */
+  readonly writeJson?: (() => Promise<string | Bytes>) | undefined;
   /** Whether `writeJson` writes so much that memory cannot hold several: see `http/long-response.ts`. */
   readonly isLong?: boolean;
 }
 
-/** Message for an empty body. */
 export const BODY_MISSING = 'Invalid body: Body is missing.';
 /** Message for a body that is not base64. Where an envelope is expected, a hint follows. */
 export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
 
-/** The answer for a user who has opted out. */
 export const OPT_OUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
 
 export function success(body: unknown): EndpointResult {
   return { httpStatus: 200, json: { status: 'success', body } };
 }
 
-/** Build a successful result; `writeJson` writes its whole JSON. */
-export function writtenSuccess(writeJson: () => Promise<Bytes>, isLong: boolean): EndpointResult {
+export function writtenSuccess(writeJson: () => Promise<string | Bytes>, isLong: boolean): EndpointResult {
   return { httpStatus: 200, json: { status: 'success' }, writeJson, isLong };
 }
 

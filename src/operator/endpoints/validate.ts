@@ -1,9 +1,6 @@
 /**
- * `POST /v2/token/validate`: checks whether an advertising token was generated from a DII.
- *
- * Expiry and opt-outs are not considered. A token issued before the last rotation of its salt bucket does not match.
- *
- * @see docs/protocol.md, "Endpoints"
+ * `POST /v2/token/validate`: whether a token was generated from a DII, also an expired one or after an opt-out. One that was
+ * issued before the last rotation of its salt bucket does not match.
  */
 
 import { openAdvertisingToken } from '../tokens/advertising-token.ts';

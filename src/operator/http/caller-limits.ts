@@ -42,12 +42,7 @@ export function withoutPort(address: string): string {
   return inBrackets ?? beforePort ?? address;
 }
 
-/**
- * Create a limit.
- *
- * @param perSecond  requests per second and address.
- * @param now        a clock that never goes back, ms.
- */
+/** @param now  a clock that never goes back, ms. */
 export function createAddressLimit(perSecond: number, now?: () => number): AddressLimit {
   const { take } = createRateLimit(perSecond, now);
   return { take: (address) => (address === undefined ? undefined : take(networkOf(address))) };

@@ -1,10 +1,6 @@
 /**
- * CORS: pages on any origin may refresh, and may read every response, errors included.
- *
- * Cookies are never accepted. Only validate, which serves testers, allows an `Authorization` header from a page. Hono's CORS
- * middleware is not used because it needs a Hono context, and a refresh does not go through Hono's router.
- *
- * @see docs/protocol.md, "Server behaviour"
+ * CORS without cookies: pages on any origin may refresh, and may read every response, errors included (docs/protocol.md, "Server
+ * behaviour"). Hono's middleware needs a Hono context, and a refresh does not go through its router.
  */
 
 const METHODS = 'GET,POST,OPTIONS';
@@ -27,11 +23,7 @@ export function corsHeaders({ headers }: Request): Record<string, string> {
   };
 }
 
-/**
- * Return the additional headers of the answer to a preflight request; undefined for any other request.
- *
- * @param allowAuthorization  whether pages may send an `Authorization` header to the path.
- */
+/** For the answer to a preflight request; undefined for others. Only validate, for testers, allows an `Authorization` header. */
 export function preflightHeaders(
   { method, headers }: Request,
   allowAuthorization: boolean,

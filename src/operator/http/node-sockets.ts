@@ -5,12 +5,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
-/** The open connections of a server. */
 export interface OpenSockets {
   accepted(): number;
   /** Tell whether no later request has been received on the same socket, because clients may send several at once. */
   isNewest(request: IncomingMessage): boolean;
-  /** Call `run` when no request is in progress on a socket. */
   whenIdle(socket: Socket, run: () => void): void;
   /** Close the sockets without a request in progress, and every other socket once its requests have ended. */
   closeIdle(): void;
@@ -38,35 +36,48 @@ function cutOff(socket: ParsedSocket): void {
   socket.destroy();
 }
 
-/** Pass a server's requests on to its listener, and close a connection with more than {@link MAX_UNANSWERED} without an answer. */
+/** HTTP/1.1 requires a 400. With `requireHostHeader`, Node would send it itself, and the request would not count. */
+function isWithoutHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.host === undefined;
+}
+
+/**
+ * Pass a server's requests on to its listener, and close a connection with more than {@link MAX_UNANSWERED} without an answer. An
+ * answer counts from the next turn of the event loop on: Node may run it between two requests of one packet, if they have bodies.
+ */
 function passOn(server: Server, states: ReadonlyMap<Socket, SocketState>): void {
   const [answer] = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const receive = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
     const state = states.get(socket);
     if (!state || socket.destroyed) return;
     const { requests } = state;
-    if (requests.push(request) > MAX_UNANSWERED) return cutOff(socket);
-    response.once('close', () => {
+    if (requests.push(request) > MAX_UNANSWERED) {
+      cutOff(socket);
+      return;
+    }
+    const remove = (): void => {
       requests.splice(requests.indexOf(request), 1);
       if (requests.length > 0) return;
       const { onIdle } = state;
       state.onIdle = undefined;
       onIdle?.();
-    });
-    // After the packet has been parsed, so that no request of a connection that is cut off costs an answer.
+    };
+    response.once('close', () => setImmediate(remove));
+    // After the packet has been parsed, so that few requests of a connection that is cut off cost an answer.
     process.nextTick(() => {
-      if (!socket.destroyed) answer!(request, response);
+      if (socket.destroyed) return;
+      if (isWithoutHost(request)) response.writeHead(400, { connection: 'close' }).end();
+      else answer!(request, response);
     });
-  });
+  };
+  server.on('request', receive);
+  // Node would answer it itself, so it would not count. HTTP permits to ignore the header.
+  server.on('checkExpectation', receive);
 }
 
-/**
- * Follow the connections of a server from now on.
- *
- * Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in advance.
- */
+/** Not by Node's `closeIdleConnections`: it skips connections without a request, which browsers open in advance. */
 export function trackSockets(server: Server): OpenSockets {
   const states = new Map<Socket, SocketState>();
   let accepted = 0;
@@ -98,10 +109,7 @@ export function trackSockets(server: Server): OpenSockets {
   };
 }
 
-/**
- * Resolves with true when a response has been sent or its connection is closed. Closes the connection after `ms`, and then resolves
- * with false.
- */
+/** Resolves when a response is sent or its connection closed; after `ms`, closes it and resolves with false. */
 export async function sentWithin(response: ServerResponse, socket: Socket, ms: number): Promise<boolean> {
   if (response.closed || socket.closed) return true;
   let isSent = true;
@@ -121,7 +129,6 @@ export async function sentWithin(response: ServerResponse, socket: Socket, ms: n
 /** Headers that offer another protocol, in lower case. */
 const OFFERS = ['upgrade', 'http2-settings'];
 
-/** Write the head of a request again, without what offers another protocol. */
 function headWithoutOffers({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
   let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -134,11 +141,9 @@ function headWithoutOffers({ method, url, httpVersion, rawHeaders }: IncomingMes
 }
 
 /**
- * Ignore the `Upgrade` header, as HTTP permits: Java's client offers HTTP/2 with it.
- *
- * Without a listener, Node 20 passes the request to the operator without its body, drops the rest of the packet, and reads the body
- * in the next packet as a new request: request smuggling behind a proxy. Therefore, the server reads the request again, without
- * the header, as if the connection were new.
+ * Ignore the `Upgrade` header, as HTTP permits: Java's client offers HTTP/2 with it. Without a listener, Node 20 passes the
+ * request on without its body, drops the rest of the packet, and reads the body in the next packet as a new request: request
+ * smuggling behind a proxy. So the server reads the request again, without the header, as on a new connection.
  */
 export function ignoreUpgrades(server: Server, { whenIdle }: OpenSockets): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
@@ -157,10 +162,7 @@ export function ignoreUpgrades(server: Server, { whenIdle }: OpenSockets): void 
 const MAX_TURNS = 1000;
 const IDLE_GRACE_MS = 1000;
 
-/**
- * Accept the connections that the system has completed and Node has not accepted yet, because the system resets them when the port
- * is closed. Resolves after a turn of the event loop without a new one.
- */
+/** Accept the connections that Node has not accepted yet: the system resets them when the port closes. Ends at an idle turn. */
 async function acceptPending({ accepted }: OpenSockets): Promise<void> {
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
   // From one immediate to the next is a whole turn.
@@ -171,11 +173,7 @@ async function acceptPending({ accepted }: OpenSockets): Promise<void> {
   }
 }
 
-/**
- * Close a server gracefully: accept no new connections, answer the requests in progress and in transit, close idle connections.
- *
- * @param graceMs  when the connections with requests in progress are closed too, ms.
- */
+/** Accept no new connections, answer requests in progress and in transit, close idle connections; after `graceMs`, close all. */
 export async function closeServer(server: Server, sockets: OpenSockets, graceMs: number): Promise<void> {
   const { closeIdle, closeAll } = sockets;
   await acceptPending(sockets);

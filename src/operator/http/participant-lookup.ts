@@ -1,8 +1,6 @@
 /**
- * Finds the participant of a request, and limits the cost of unknown API keys, each of which would cause a database query.
- *
- * Keys that have not been accepted before count for their address, so that one address cannot use up the look-ups, and for the
- * process. `identity/participants.ts` caches known participants.
+ * Finds the participant of a request, and limits what unknown API keys cost: a query each. A key not accepted before counts for
+ * its address, so that one address cannot use up the look-ups, and for the process.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -16,18 +14,7 @@ import type { RateLimit } from './rate-limit.ts';
 export const MAX_NEW_LOOKUPS = 1000;
 const MAX_ACCEPTED = 10_000;
 
-/** The participant of a request; undefined if there is none; or how long the caller must wait, ms. */
-export type LookupResult = Participant | { readonly waitMs: number } | undefined;
-
-/** Finds the participant of an `Authorization` header from an address. */
-export type ParticipantLookup = (
-  authorization: string | undefined,
-  address?: string | undefined,
-) => Promise<LookupResult>;
-
 /**
- * Create a look-up.
- *
  * @param addresses  counts the requests without a participant, and the first look-up of a participant. Undefined: no limit.
  * @param lookups    counts the look-ups of keys that have not been accepted before. Undefined: no limit.
  */
@@ -35,7 +22,7 @@ export function createParticipantLookup(
   { find }: Pick<Participants, 'find'>,
   addresses: AddressLimit | undefined,
   lookups: RateLimit | undefined,
-): ParticipantLookup {
+) {
   // Digests, so that no API key stays in memory. `accepted` is in order of use, oldest first.
   const accepted = new Set<string>();
   const pending = new Map<string, Promise<Participant | undefined>>();
@@ -50,7 +37,11 @@ export function createParticipantLookup(
   };
   const refusal = (waitMs: number | undefined) => (waitMs === undefined ? undefined : { waitMs });
 
-  return async (authorization, address) => {
+  /** Resolves with undefined if there is no participant, or how long the caller must wait, ms. */
+  return async (
+    authorization: string | undefined,
+    address?: string | undefined,
+  ): Promise<Participant | { readonly waitMs: number } | undefined> => {
     if (authorization === undefined) return refusal(addresses?.take(address));
     const digest = encodeB64(sha256(utf8Bytes(authorization)));
     // Parallel first requests with one key are one look-up, and count once if the key is known.

@@ -1,6 +1,5 @@
 /** Counts requests by key in each second of real time, because a simulated clock must not lift a limit that protects the machine. */
 
-/** Counts requests by key, for example by participant. */
 export interface RateLimit {
   /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
   take(key: string): number | undefined;
@@ -11,12 +10,7 @@ const SECOND_MS = 1000;
 export const MAX_KEYS = 65_536;
 const OTHERS = 'others';
 
-/**
- * Create a limit.
- *
- * @param perSecond  requests per second and key.
- * @param now        a clock that never goes back, ms.
- */
+/** @param now  a clock that never goes back, ms. */
 export function createRateLimit(perSecond: number, now: () => number = () => performance.now()): RateLimit {
   const counts = new Map<string, number>();
   let endsAt = Number.NEGATIVE_INFINITY;

@@ -1,9 +1,4 @@
-/**
- * Reads the body of a request, up to a size limit.
- *
- * Hono's body-limit middleware is not used, because it opens every body as a stream, which in Node takes longer than the rest of
- * a refresh.
- */
+/** Reads bodies up to a size limit. Hono's middleware opens each one as a stream: in Node, longer than the rest of a refresh. */
 
 import type { Bytes } from '../../token/bytes.ts';
 
@@ -17,7 +12,6 @@ function announcedLength({ headers }: Request): number | undefined {
   return text === null || headers.has('transfer-encoding') ? undefined : Number(text);
 }
 
-/** Tell whether the request announces a body of more than `maxBytes`. */
 export function announcesMoreThan(request: Request, maxBytes: number): boolean {
   return Number(request.headers.get('content-length') ?? 0) > maxBytes;
 }
@@ -60,13 +54,7 @@ async function readStream(body: ReadableStream<Uint8Array>, maxBytes: number): P
   }
 }
 
-/**
- * Read a body.
- *
- * @param maxBytes  size limit.
- * @returns undefined if it is larger than `maxBytes`. If the caller disconnects before the end, the body counts as empty, because
- *   nobody reads the answer.
- */
+/** Undefined if it is larger than `maxBytes`. If the caller disconnects, it counts as empty: nobody reads the answer. */
 export async function readBody(request: Request, maxBytes: number = MAX_BODY_BYTES): Promise<Bytes | undefined> {
   if (announcesMoreThan(request, maxBytes)) return undefined;
   try {
@@ -78,23 +66,14 @@ export async function readBody(request: Request, maxBytes: number = MAX_BODY_BYT
   }
 }
 
-/** Reserves memory for the bodies of each participant. */
-export interface BodyMemory {
-  /**
-   * Reserve memory for the body of a request: its announced length, or the size limit if there is none.
-   *
-   * @returns a function that releases the memory; undefined if the bodies of this participant already take too much.
-   */
-  reserve(participant: string, request: Request): (() => void) | undefined;
-}
-
 /** Memory for the bodies of one participant at any time, bytes: three times as much as the server client sends in parallel. */
 export const MAX_BODY_MEMORY = 64 * MAX_BODY_BYTES;
 
-export function createBodyMemory(): BodyMemory {
+export function createBodyMemory() {
   const used = new Map<string, number>();
   return {
-    reserve: (participant, request) => {
+    /** Reserve the announced length, or the size limit. Returns the release; undefined if the participant has too much. */
+    reserve: (participant: string, request: Request): (() => void) | undefined => {
       const bytes = announcedLength(request) ?? MAX_BODY_BYTES;
       const before = used.get(participant) ?? 0;
       if (before + bytes > MAX_BODY_MEMORY) return undefined;

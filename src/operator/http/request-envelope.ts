@@ -1,10 +1,6 @@
 /**
- * Opens the envelope in a request body, which is bytes or base64.
- *
- * A body is never parsed as a form, whatever its content type, because real clients send base64 as
- * `application/x-www-form-urlencoded`, and form parsing would damage it.
- *
- * @see docs/protocol.md, "Envelopes"
+ * Opens the envelope in a request body, which is bytes or base64 (docs/protocol.md, "Envelopes"). A body is never parsed as a
+ * form: real clients send base64 as `application/x-www-form-urlencoded`, and form parsing would damage it.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -68,7 +64,6 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Tell whether the time in an envelope is close enough to the operator's, both epoch ms. */
 export function isCurrent(sealedAt: number, now: number): boolean {
   return Math.abs(now - sealedAt) < CLOCK_WINDOW_MS;
 }
@@ -97,14 +92,7 @@ async function openEnvelope(
   return { payload, nonce, sealedAt, fault, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
 }
 
-/**
- * Open the body of a sealed request.
- *
- * @param binary  whether the content type announces bytes. Base64 is accepted all the same, and answered with base64.
- * @param now     the operator's time, epoch ms.
- * @param scope   determines the documentation to which the messages link.
- * @returns       the opened request, or the error to answer if it cannot be opened.
- */
+/** @param binary  whether the content type announces bytes. Base64 is accepted all the same, and answered with base64. */
 export async function openBody(
   body: Bytes,
   binary: boolean,

@@ -1,9 +1,4 @@
-/**
- * Builds responses: plain JSON, sealed bytes, or an error without JSON.
- *
- * Headers stay plain objects until the end, because Node's server writes them as they are, while a `Headers` object would be
- * built and taken apart for every response.
- */
+/** Responses. Headers stay plain objects: Node's server writes them as they are, and `Headers` would be taken apart each time. */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { encodeB64, encodeB64Slices } from '../crypto/base64.ts';
@@ -11,7 +6,6 @@ import type { Pause } from '../endpoints/endpoint.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import type { Caller } from './caller-limits.ts';
 
-/** A request and what is known about its response so far. */
 export interface Exchange {
   readonly request: Request;
   readonly caller: Caller;
@@ -38,7 +32,6 @@ export function bodyTooLarge({ headers }: Exchange): Response {
   });
 }
 
-/** Build the response to a request beyond the rate limit; the next request is accepted in `waitMs`. */
 export function rateLimited({ headers }: Exchange, waitMs: number): Response {
   return new Response(null, {
     status: 429,
@@ -65,26 +58,18 @@ export function unavailable(exchange: Exchange, message = 'The database cannot s
   return plainResponse(exchange, { httpStatus: 503, json });
 }
 
-/** Build a response of sealed content. `body` is bytes if `binary`, otherwise their base64. */
-function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
-  headers['content-type'] = binary ? OCTET_STREAM : 'text/plain';
-  return new Response(body, { headers });
-}
-
 /** An answer from which on it is long, bytes: some 140 rows. */
 const LONG_BYTES = 16_384;
 
-/**
- * Build a response of sealed bytes: unchanged if `binary`, otherwise as base64. A short answer is sent fastest as a string; a long one
- * as bytes, which are written in slices, with a `pause` after each.
- */
+/** Bytes if `binary`, otherwise base64: fastest as a string, and a long one as bytes, in slices with a `pause` after each. */
 export async function sealedResponse(
-  exchange: Exchange,
+  { headers }: Exchange,
   sealed: Bytes,
   binary: boolean,
   pause: Pause = () => undefined,
 ): Promise<Response> {
-  if (binary) return bodyResponse(exchange, sealed, binary);
+  headers['content-type'] = binary ? OCTET_STREAM : 'text/plain';
+  if (binary) return new Response(sealed, { headers });
   const isLong = sealed.length >= LONG_BYTES;
-  return bodyResponse(exchange, isLong ? await encodeB64Slices(sealed, pause) : encodeB64(sealed), binary);
+  return new Response(isLong ? await encodeB64Slices(sealed, pause) : encodeB64(sealed), { headers });
 }

@@ -1,8 +1,4 @@
-/**
- * The operator as a function from Request to Response: routing, CORS, metrics, log.
- *
- * `sealed-route.ts` handles the sealed endpoints; this file handles a refresh, before the router.
- */
+/** The operator as a function from Request to Response: routing, CORS, metrics, log; and a refresh, before the router. */
 
 import { Hono } from 'hono';
 import { isTokenError } from '../../token/index.ts';
@@ -49,10 +45,7 @@ const STATE_CODES = ['storage_failed', 'closed'];
 const GONE = { httpStatus: 499, json: { status: 'client_error', message: 'The caller has closed the connection' } };
 const TRACE_HEADER = 'x-amzn-trace-id';
 
-/**
- * Return the path of a request without its query. `Request.url` is always absolute and normalised. Clients whose base
- * URL ends with a slash send two slashes before the path.
- */
+/** Without the query. `Request.url` is absolute and normalised; with a base URL that ends with a slash, clients send two. */
 export function pathOf({ url }: Pick<Request, 'url'>): string {
   let start = url.indexOf('/', url.indexOf('//') + 2);
   while (url[start + 1] === '/') start++;

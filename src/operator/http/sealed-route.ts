@@ -1,11 +1,7 @@
 /**
- * Handles a request to a sealed endpoint; the steps are the same for all of them.
- *
- * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, start of a large request, endpoint,
- * sealed answer. Therefore, the body of an unknown caller is never read, and only a caller with the client secret uses up a
- * participant's rate limit, also with envelopes that are rejected for their time, of which each is remembered. The clock is read once, so that the answer and the time in its envelope agree.
- *
- * For a participant with the role OPTOUT, the role that the endpoint needs is checked after the envelope has been remembered.
+ * A request to a sealed endpoint: announced length, API key and role, memory for the body, body, envelope, rate limit, start of a
+ * large request, endpoint, sealed answer. So the body of an unknown caller is never read, and only a caller with the client
+ * secret uses up a participant's rate limit. The clock is read once: the answer and the time in its envelope agree.
  */
 
 import { sealResponse } from '../../token/index.ts';
@@ -25,30 +21,23 @@ const MEMORY_RETRY_MS = 1000;
 
 const NOT_PERMITTED = unauthorized('API key not permitted for this operation');
 
-type Handler = (exchange: Exchange) => Promise<Response>;
-
 interface ReceivedRequest extends OpenedRequest {
   readonly now: number;
   readonly isReplay: boolean;
   readonly bodyBytes: number;
 }
 
-interface Excess {
-  readonly waitMs: number;
-}
-
 /**
- * Reads and opens an envelope. One of a participant with the role OPTOUT is remembered before anything can refuse it, because it
- * does not say for which endpoint it was sealed: at logout, one with a DII for another endpoint would opt out its user. Only one that
- * is rejected for its time counts first: a participant could otherwise fill the memory with them. Resolves with undefined if the body
- * is too large.
+ * Reads and opens an envelope; undefined if the body is too large. For the role OPTOUT, it is remembered before anything, even a
+ * missing role, can refuse it, because it does not say for which endpoint it was sealed: at logout, one for another endpoint
+ * would opt out its user. Only one that is rejected for its time counts first: a participant could fill the memory with them.
  */
 async function receive(
   { settings, envelopes }: Service,
   limits: Pick<Limits, 'participant' | 'anonymous'>,
   { request, caller }: Exchange,
   { secret, roles, keyHash }: Participant,
-): Promise<ReceivedRequest | EndpointResult | Excess | undefined> {
+): Promise<ReceivedRequest | EndpointResult | { readonly waitMs: number } | undefined> {
   const body = await readBody(request);
   if (!body) return undefined;
   const now = settings.now();
@@ -74,16 +63,16 @@ export async function rememberEnvelope(service: Service, limits: Limits, exchang
   if (release) await receive(service, limits, exchange, participant).finally(release);
 }
 
-/** Returns a function that answers a caller who has not proved to be a participant. */
-function refusal({ anonymous }: Limits) {
-  return (exchange: Exchange, result: EndpointResult): Response => {
-    const waitMs = anonymous?.take(exchange.caller.address);
+export function sealedRoute(
+  endpoint: Endpoint,
+  service: Service,
+  limits: Limits,
+): (exchange: Exchange) => Promise<Response> {
+  // Counts as a request of a caller who has not proved to be a participant.
+  const refuse = (exchange: Exchange, result: EndpointResult): Response => {
+    const waitMs = limits.anonymous?.take(exchange.caller.address);
     return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
   };
-}
-
-export function sealedRoute(endpoint: Endpoint, service: Service, limits: Limits): Handler {
-  const refuse = refusal(limits);
   const isPermitted = ({ roles }: Participant): boolean => endpoint.roles.some((role) => roles.has(role));
 
   const answer = async (

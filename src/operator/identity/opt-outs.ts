@@ -1,11 +1,6 @@
 /**
- * Opt-outs: records them, answers who has opted out, and finds them by any raw ID that the user ever had.
- *
- * A user is identified by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to the
- * current rotation and usually the next one, and extends them as time passes. Therefore, a caller with an old or the current ID
- * learns of the opt-out. An opt-out is never lifted.
- *
- * @see docs/protocol.md, "Opt-out"
+ * Opt-outs, which are never lifted: a user is a first-level hash, with all raw IDs from the operator's first day to the current
+ * rotation and usually the next one, so a caller with an old ID learns of the opt-out too (docs/protocol.md, "Opt-out").
  */
 
 import { fromB64 } from '../../token/bytes.ts';
@@ -21,10 +16,7 @@ import type { Salts } from './salts.ts';
 export interface OptOuts {
   /** Tell which of these users (base64) have opted out, in their order. */
   areOptedOut(users: readonly string[]): Promise<boolean[]>;
-  /**
-   * Tell whether a refresh answers `optout` for this user. With a database, an opt-out recorded by another process takes effect
-   * within a second, because a refresh costs no query.
-   */
+  /** At a refresh, which costs no query: an opt-out that another process records in the database takes effect within a second. */
   isOptedOutAtRefresh(user: Uint8Array): boolean | Promise<boolean>;
   /** Record an opt-out. A user who has already opted out keeps the earlier time. */
   record(user: Uint8Array, now: number): Promise<void>;
@@ -41,17 +33,13 @@ const GATHER_MS = 50;
 /** How many opt-outs wait for those that are being written. */
 const MAX_WAITING = 500;
 
-interface GatherOptions {
-  /** How long a call waits for the one before, ms. Default: until it has ended. */
-  readonly waitMs?: number;
-  /** How many items wait. Default: any number. */
-  readonly max?: number;
-}
-
-/** Returns a function that asks for one item. Items that arrive while a call is running are served together by the next one. */
+/**
+ * Returns a function that asks for one item. Items that arrive while a call is running are served together by the next one, which
+ * waits until it has ended, or at most `waitMs`. At most `max` items wait.
+ */
 function gather<Item, Answer>(
   ask: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  { waitMs, max = Number.POSITIVE_INFINITY }: GatherOptions,
+  { waitMs, max = Number.POSITIVE_INFINITY }: { readonly waitMs?: number; readonly max?: number },
 ) {
   let batch: { readonly items: Item[]; readonly answer: Promise<readonly Answer[]> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -108,12 +96,9 @@ function recordBuilder({ rawIds, salts, rotationPeriod }: OptOutParts) {
 }
 
 /**
- * Returns a function that extends the records with the raw IDs that users have received since, if the last check was some time
- * ago.
- *
- * When a record becomes due, it lacks the raw ID of the next rotation, which nobody receives for another period. Therefore, a
- * caller waits only for records that have been due for a whole period. All other due records, which are a large part of all
- * records after weeks without a call, are extended in the background.
+ * Extends the records with the raw IDs that users have received since. A record that becomes due lacks the ID of the next
+ * rotation, which nobody receives for another period. So a caller waits only for records that have been due for a whole period;
+ * the others, after weeks without a call a large part of all records, are extended in the background.
  */
 function createExtension(parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) {
   const { store, rotationPeriod } = parts;
@@ -124,7 +109,6 @@ function createExtension(parts: OptOutParts, recordOf: ReturnType<typeof recordB
   let overdue: Promise<void> | undefined;
   let isExtending = false;
 
-  // An extended record is not due again.
   const extendDue = async (dueAt: number, now: number): Promise<void> => {
     for (;;) {
       const due = await store.due(dueAt, EXTEND_BATCH_SIZE);

@@ -1,10 +1,6 @@
 /**
- * Participants: who may call, with which roles, and the secret that seals their requests and answers.
- *
- * API keys are kept only as keyed hashes. A caller's key is hashed and looked up by that hash. The duration of the look-up
- * reveals nothing, because computing the hash of a guess requires the root secret.
- *
- * @see docs/protocol.md, "Roles"
+ * Participants: who may call, with which roles and which secret (docs/protocol.md, "Roles"). A key is looked up by its keyed
+ * hash: the duration reveals nothing, because the hash of a guess requires the root secret.
  */
 
 import { type Bytes, fromB64, toB64, toHex } from '../../token/bytes.ts';
@@ -37,7 +33,6 @@ export interface Participant {
  */
 export type ParticipantStatus = 'added' | 'kept' | 'changed' | 'revoked';
 
-/** A participant from the options, as stored. */
 export interface StoredStatus {
   readonly status: ParticipantStatus;
   readonly keyHash: string;
@@ -45,20 +40,12 @@ export interface StoredStatus {
   readonly isUpdated: boolean;
 }
 
-/** A participant from the options, complete. `keepStored`: if it is already stored, the stored one is kept. */
-export interface ConfiguredParticipant extends Credentials {
-  readonly keepStored?: boolean | undefined;
-}
-
-/** Participants of one operator. */
 export interface Participants {
   /** Find the participant of an `Authorization` header; undefined if it is missing, malformed or unknown. */
   find(authorization: string | undefined): Promise<Participant | undefined>;
-  /** Return the site IDs of all participants, ascending. */
+  /** Return the site IDs of all participants, ascending, as they were within the last {@link CACHE_MS}. */
   siteIds(): Promise<readonly number[]>;
-  /**
-   * Store the participants from the options, for other nodes and for later starts without them. Returns a status for each one.
-   */
+  /** Store the participants from the options, for other nodes and for later starts without them. */
   storeConfigured(): Promise<readonly StoredStatus[]>;
 }
 
@@ -68,12 +55,7 @@ function apiKeyFrom(bytes: Bytes, siteId: number, environment: Environment, scop
   return `${scope}-C-${environment === 'production' ? 'P' : 'I'}-${siteId}-${toHex(bytes.subarray(0, 3))}.${text.slice(0, 38)}`;
 }
 
-/**
- * Complete credentials. Missing ones are derived from the root secret, so they are the same after a restart.
- *
- * @param given   `clientSecret` may be base64 or hexadecimal; the result contains base64.
- * @param derive  returns the 32 bytes of a label.
- */
+/** Missing ones are derived from the root secret, the same after a restart. A hexadecimal `clientSecret` becomes base64. */
 export function completeCredentials(
   given: GivenCredentials,
   { derive }: Pick<Secrets, 'derive'>,
@@ -95,21 +77,16 @@ export function randomCredentials(given: GivenCredentials, environment: Environm
   return completeCredentials(given, { derive: () => randomBytes(32) }, environment, scope);
 }
 
-/**
- * How long, in real time, a participant is kept in memory, ms. It ensures that a revocation or a changed secret reaches every node
- * within a second. `http/participant-lookup.ts` remembers unknown keys.
- */
+/** Real time, ms: a revocation or a changed secret reaches every node within a second. */
 export const CACHE_MS = 500;
-/** A full cache is emptied. */
 const MAX_CACHED = 10_000;
 
-/** Returns a look-up by keyed hash that briefly caches the participants that it finds. */
 function createLookUp(store: ParticipantStore) {
   const known = new Map<string, { readonly participant: Participant; readonly readAt: number }>();
   // Importing an AES key takes longer than a look-up.
   const keys = new Map<string, Promise<AesKey>>();
   const remember = <T>(cache: Map<string, T>, name: string, value: T): T => {
-    if (cache.size >= MAX_CACHED) cache.clear();
+    if (cache.size >= MAX_CACHED) cache.delete(cache.keys().next().value!);
     cache.set(name, value);
     return value;
   };
@@ -134,9 +111,25 @@ function createLookUp(store: ParticipantStore) {
   };
 }
 
+function createSiteIds(store: ParticipantStore): Participants['siteIds'] {
+  let last: { readonly readAt: number; readonly ids: Promise<readonly number[]> } | undefined;
+  return () => {
+    const readAt = performance.now();
+    if (last && readAt - last.readAt < CACHE_MS) return last.ids;
+    const ids = store.siteIds().then((all) => [...new Set(all)].sort((a, b) => a - b));
+    const reading = { readAt, ids };
+    last = reading;
+    ids.catch(() => {
+      if (last === reading) last = undefined;
+    });
+    return ids;
+  };
+}
+
 interface ParticipantParts {
   readonly store: ParticipantStore;
-  readonly configured: readonly ConfiguredParticipant[];
+  /** The participants from the options. */
+  readonly configured: readonly (Credentials & Pick<StoredParticipant, 'keepStored'>)[];
   readonly secrets: Secrets;
   /** The operator's clock, epoch ms. */
   readonly now: () => number;
@@ -156,7 +149,6 @@ function isSameParticipant(one: StoredParticipant, other: StoredParticipant): bo
   return one.clientSecret === other.clientSecret && one.siteId === other.siteId && `${one.roles}` === `${other.roles}`;
 }
 
-/** Create the participants of an operator. Only the store decides who may call. */
 export function createParticipants({ store, configured, secrets, now }: ParticipantParts): Participants {
   const lookUp = createLookUp(store);
 
@@ -165,7 +157,7 @@ export function createParticipants({ store, configured, secrets, now }: Particip
       const apiKey = /^bearer (.*)$/is.exec(authorization?.trim() ?? '')?.[1];
       return apiKey ? lookUp(hashApiKey(secrets, apiKey)) : undefined;
     },
-    siteIds: async () => [...new Set(await store.siteIds())].sort((a, b) => a - b),
+    siteIds: createSiteIds(store),
     storeConfigured: async () => {
       const given = configured.map((credentials) => ({
         ...credentials,

@@ -1,10 +1,6 @@
 /**
- * Computes the raw ID of a DII from its hash: first-level hash, bucket, bucket salt, raw ID.
- *
- * The operator identifies a user by the first-level hash: refresh tokens and opt-outs contain it, but never the DII or its
- * unsalted hash. `salts.ts` decides which salt a bucket has at an instant.
- *
- * @see docs/protocol.md, "Raw IDs and salt buckets"
+ * The raw ID of a DII: its hash, first-level hash, bucket, bucket salt, raw ID (docs/protocol.md, "Raw IDs and salt buckets").
+ * Refresh tokens and opt-outs contain the first-level hash, never the DII or its unsalted hash.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -19,12 +15,7 @@ const hasher = sha256.create();
 /** The message of the last call. Nearly all messages have the same length, and allocating one takes a tenth of the hashing. */
 let message = new Uint8Array();
 
-/**
- * Compute SHA-256(base64 of `bytes`, salt text): the first-level hash from the hash of a DII, and a raw ID from the first-level hash.
- *
- * @param bytes     32 bytes.
- * @param saltText  hashed as text, without decoding its base64.
- */
+/** SHA-256(base64 of 32 `bytes`, salt text, not decoded): from a DII's hash the first-level hash, and from that the raw ID. */
 export function saltedHash(bytes: Uint8Array, saltText: Uint8Array): Bytes {
   const saltOffset = b64Length(bytes.length);
   const length = saltOffset + saltText.length;
@@ -39,7 +30,6 @@ export function bucketOf(firstLevel: Uint8Array): number {
   return (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
 }
 
-/** The raw ID of a user at an instant, as the mapping endpoints report it. */
 export interface MappedId {
   /** Base64 of 32 bytes. */
   readonly current: string;

@@ -1,15 +1,12 @@
 /**
- * Reserved identities: email addresses and phone numbers with fixed behaviour, for testing an integration.
- *
- * They are recognised by first-level hash, so their hashed forms behave the same.
+ * Identities for tests of an integration (docs/protocol.md, "Opt-out"), known by first-level hash, so their hashed forms behave
+ * the same.
  *
  * | purpose | generate | map | refresh |
  * |---|---|---|---|
  * | validate | success, even after an opt-out | mapped | success |
  * | optOut | optout | optout | optout |
  * | refreshOptOut | success | mapped | optout |
- *
- * @see docs/protocol.md, "Opt-out"
  */
 
 import { toB64 } from '../../token/bytes.ts';

@@ -1,24 +1,19 @@
 /**
- * Salts of the 2^20 buckets and the times of their rotations. All are computed: nothing is stored for a bucket.
- *
- * Each bucket starts a new rotation once per period. Its phase within the period is its index after a bijection that mixes the
- * bits. Therefore, neighbouring buckets rotate at unrelated times, about the same number of buckets rotates each day, and the
- * buckets that rotated in a time span are a contiguous range of mixed indexes.
+ * Salts of the 2^20 buckets and the times of their rotations, all computed. A bucket's phase within the period is its index after
+ * a bijection that mixes the bits: neighbours rotate at unrelated times, about as many each day, and those that rotated in a time
+ * span are a contiguous range of mixed indexes.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 
-/** Number of buckets: every value of their 20-bit index. */
 export const BUCKETS = 2 ** 20;
 /** Shortest rotation period, s. 30/365 and 90/365 of it are still different numbers of whole seconds. */
 export const MIN_PERIOD_SECONDS = 365;
 /** Longest rotation period, s, about 136 years. With a longer one, index x period would exceed the safe integers. */
 export const MAX_PERIOD_SECONDS = 2 ** 32 - 1;
 
-/** The rotation of a bucket at an instant. */
 export interface Rotation {
-  /** Number of the current rotation; the previous one has `number - 1`. */
   readonly number: number;
   /** When the current rotation started, Unix time in s. */
   readonly startSeconds: number;
@@ -66,11 +61,7 @@ function toSeconds(at: number): number {
   return Math.floor(at / 1000);
 }
 
-/**
- * Compute salts and rotations.
- *
- * @param period  whole seconds between two rotations of a bucket, 365 to 2^32 - 1.
- */
+/** @param period  whole seconds between two rotations of a bucket, 365 to 2^32 - 1. */
 export function createSalts(secrets: Secrets, period: number): Salts {
   const phaseOf = (mixed: number): number => Math.floor((mixed * period) / BUCKETS);
   // The smallest mixed index whose phase is `phase` or later.
@@ -87,8 +78,7 @@ export function createSalts(secrets: Secrets, period: number): Salts {
       const age = seconds - startSeconds;
       const step = Math.floor((age * 365) / (30 * period)) + 1;
       const next = startSeconds + Math.floor((step * 30 * period) / 365);
-      // Rounded down to whole seconds, the next multiple of 30/365 may be the current second. In that case, take the multiple
-      // after it.
+      // In whole seconds, the next multiple of 30/365 may be the current second: then take the one after it.
       const future = next > seconds ? next : startSeconds + Math.floor(((step + 1) * 30 * period) / 365);
       return {
         number,
@@ -101,8 +91,7 @@ export function createSalts(secrets: Secrets, period: number): Salts {
     rotatedSince: (from, at) => {
       const until = toSeconds(at);
       const start = Math.max(Math.ceil(from / 1000), until - period + 1);
-      // Start of the period that contains `start`, s. A range that extends into the next period has mixed indexes beyond BUCKETS,
-      // which `row` takes modulo BUCKETS.
+      // In s. A range into the next period has mixed indexes beyond BUCKETS, which `row` takes modulo BUCKETS.
       const periodStart = Math.floor(start / period) * period;
       const first = firstWithPhase(start - periodStart);
       const end = start <= until ? firstWithPhase(until - periodStart + 1) : first;

@@ -1,10 +1,7 @@
-/**
- * An option as data, and the check of its value: a TypeError for the wrong type, a RangeError for a value out of range. A message
- * says which option is wrong, what was expected and what was passed, and never shows a secret.
- */
+/** An option as data, and the check of its value. A message says what was expected and passed, and never shows a secret. */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { choiceFault, integerFault, kindOf, typeFault } from '../../token/checks.ts';
+import { choiceFault, integerFault, kindOf, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseHash } from '../../token/index.ts';
 import { ROLES } from '../ports/roles.ts';
@@ -36,23 +33,16 @@ export type OptionRow = OptionKind & {
 const MAX_LIFETIME_SECONDS = 31_557_600_000;
 const SECRET_FORMS = '32 bytes, or their base64 or hexadecimal';
 
-/** Throw a TypeError if a check has found a fault. */
-export function throwTypeIf(fault: string | undefined): void {
-  if (fault !== undefined) throw new TypeError(fault);
-}
-
 /** Throw unless `value` is a string. Unlike `typeFault`, this accepts the empty string, which has the right type. */
 export function requireString(name: string, value: unknown): asserts value is string {
   if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
 }
 
-/** @param type  a value of this type has a fault of its range, any other one of its type. */
 function throwFault(fault: string | undefined, value: unknown, type: 'string' | 'number'): void {
   if (fault !== undefined && typeof value === type) throw new RangeError(fault);
-  throwTypeIf(fault);
+  throwIf(fault);
 }
 
-/** Return `value` if it is a whole number from `least` to `most`; otherwise throw. */
 export function integer(name: string, value: unknown, least: number, most: number): number {
   throwFault(integerFault(name, least, most, value), value, 'number');
   return value as number;
@@ -67,11 +57,11 @@ function checkOption(name: string, row: OptionRow, value: unknown): void {
       throwFault(choiceFault(name, row.choices, value), value, 'string');
       break;
     case 'roles':
-      throwTypeIf(typeFault(name, 'array', value));
+      throwIf(typeFault(name, 'array', value));
       for (const role of value as readonly unknown[]) throwFault(choiceFault(name, ROLES, role), role, 'string');
       break;
     case 'lifetime':
-      throwFault(typeFault(name, 'number', value), value, 'number');
+      throwFault(typeFault(name, 'positive', value), value, 'number');
       if (Number(value) > MAX_LIFETIME_SECONDS)
         throw new RangeError(expectedGot(name, `at most ${MAX_LIFETIME_SECONDS}`, value));
       break;
@@ -81,7 +71,7 @@ function checkOption(name: string, row: OptionRow, value: unknown): void {
     case 'any':
       break;
     default:
-      throwTypeIf(typeFault(name, row.kind, value));
+      throwIf(typeFault(name, row.kind, value));
   }
 }
 

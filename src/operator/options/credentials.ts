@@ -1,9 +1,9 @@
 /** Checks the options that define participants. No message contains an API key or a client secret. */
 
-import { nameFault, typeFault } from '../../token/checks.ts';
+import { nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { DEFAULT_SITE_ID, type GivenCredentials } from '../ports/roles.ts';
-import { checkOptions, type OptionRow, secretBytes, throwTypeIf } from './checks.ts';
+import { checkOptions, type OptionRow, secretBytes } from './checks.ts';
 import type { ConfiguredCredentials, OperatorOptions } from './options.ts';
 import { OPTIONS } from './table.ts';
 
@@ -12,7 +12,7 @@ const CREDENTIALS = { apiKey, clientSecret, siteId, roles } satisfies Record<key
 
 /** Check the credentials of one participant; `path` precedes the names in messages. Missing credentials are generated later. */
 export function checkCredentials(path: string, given: GivenCredentials): void {
-  throwTypeIf(nameFault(path, Object.keys(CREDENTIALS), given));
+  throwIf(nameFault(path, Object.keys(CREDENTIALS), given));
   checkOptions(CREDENTIALS, given, path);
   const { apiKey, clientSecret } = given;
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
@@ -41,7 +41,6 @@ function requireOwnKeys(participants: readonly ConfiguredCredentials[], nameOf: 
   }
 }
 
-/** Return the participants in the options, including that of the shorthand. */
 export function participantsOption(options: OperatorOptions): readonly ConfiguredCredentials[] {
   const { participants, apiKey, clientSecret, siteId, roles, keepStoredParticipant = false } = options;
   const shorthand = { apiKey, clientSecret, siteId, roles };
@@ -49,7 +48,7 @@ export function participantsOption(options: OperatorOptions): readonly Configure
   const configured = { ...shorthand, keepStored: keepStoredParticipant };
   if (participants === undefined) return [configured];
   participants.forEach((given, index) => {
-    throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
+    throwIf(typeFault(`participants[${index}]`, 'object', given));
     checkCredentials(`participants[${index}].`, given);
   });
   const all = apiKey === undefined ? participants : [...participants, configured];

@@ -6,10 +6,7 @@ import type { Logger } from '../ports/logger.ts';
 import type { GivenCredentials } from '../ports/roles.ts';
 import type { State } from '../ports/state.ts';
 
-/**
- * Options of `createOperator`. Durations are seconds, as on the command line. `apiKey`, `clientSecret`, `siteId` and
- * `roles` are a shorthand for one participant.
- */
+/** Options of `createOperator`. Durations are s. `apiKey`, `clientSecret`, `siteId`, `roles`: a shorthand for one participant. */
 export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -44,10 +41,7 @@ export interface OperatorOptions extends GivenCredentials {
   readonly rotationPeriod?: number | undefined;
   /** Requests per second for each participant, at the mapping and bucket endpoints of this node. Default: no limit. */
   readonly rateLimit?: number | undefined;
-  /**
-   * Refreshes and rejected requests per second for each client address, at this node. It needs the caller's address: see
-   * `Operator.fetch`. Default: no limit.
-   */
+  /** Refreshes and rejected requests per second and client address, if `Operator.fetch` gets it. Default: no limit. */
   readonly anonymousRateLimit?: number | undefined;
   /** Whether `fetch` answers `GET /metrics`. `operator.metrics` always does. Default: true. */
   readonly publicMetrics?: boolean | undefined;
@@ -91,16 +85,23 @@ export interface SettingsInForce {
   readonly rotationPeriod: number;
 }
 
-/** A participant from the options. */
 export interface ConfiguredCredentials extends GivenCredentials {
   /** If it is already stored, the stored one is kept. */
   readonly keepStored?: boolean;
 }
 
-/** Checked options with their defaults. */
-export interface OperatorSettings
-  extends SettingsInForce,
-    Pick<OperatorOptions, 'rateLimit' | 'anonymousRateLimit' | 'keyGeneration' | 'database' | 'state' | 'logger'> {
+/** Options that stay undefined unless they are given. No member is optional, so that `resolve.ts` compiles only with all of them. */
+type GivenOptions = {
+  readonly [Name in
+    | 'rateLimit'
+    | 'anonymousRateLimit'
+    | 'keyGeneration'
+    | 'database'
+    | 'state'
+    | 'logger']: OperatorOptions[Name];
+};
+
+export interface OperatorSettings extends SettingsInForce, GivenOptions {
   readonly now: () => number;
   readonly participants: readonly ConfiguredCredentials[];
   /** Undefined if the database stores it. */

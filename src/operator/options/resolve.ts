@@ -1,11 +1,11 @@
 /** Checks the options of an operator, each by itself and with the others, and fills in the defaults. */
 
 import { locationKind } from '../../database/index.ts';
-import { kindOf, nameFault, typeFault } from '../../token/checks.ts';
+import { kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { MAX_LIVE_GENERATIONS } from '../crypto/keys.ts';
 import type { Environment } from '../crypto/secrets.ts';
-import { checkOptions, integer, secretBytes, throwTypeIf } from './checks.ts';
+import { checkOptions, integer, secretBytes } from './checks.ts';
 import { participantsOption } from './credentials.ts';
 import type { OperatorOptions, OperatorSettings } from './options.ts';
 import { OPTIONS } from './table.ts';
@@ -16,13 +16,6 @@ const OPTIONS_IN_MEMORY = {
   ...OPTIONS,
   keyGeneration: { ...OPTIONS.keyGeneration, range: [1, MAX_LIVE_GENERATIONS] },
 } as const;
-
-function databaseOption({ database, state }: OperatorOptions): string | undefined {
-  if (database === undefined) return undefined;
-  if (state !== undefined) throw new RangeError('database: expected either this option or state, got both');
-  locationKind(database);
-  return database;
-}
 
 function lifetimeOptions(options: OperatorOptions, environment: Environment) {
   const lifetimeMs = (name: 'identityExpires' | 'refreshFrom' | 'refreshExpires'): number => {
@@ -73,14 +66,13 @@ function rootOptions({ rootSecret, storeRootSecret, database }: OperatorOptions,
   };
 }
 
-/** Returns: site ID of the owner of tokens -> site IDs that may decrypt them. */
 function sharingOption(
   sharing: Readonly<Record<number, readonly number[]>> = {},
 ): ReadonlyMap<number, ReadonlySet<number>> {
   return new Map(
     Object.entries(sharing).map(([owner, readers]) => {
       const siteId = integer('sharing', /^\d+$/.test(owner) ? Number(owner) : owner, ...OPTIONS.siteId.range);
-      throwTypeIf(typeFault(`sharing.${owner}`, 'array', readers));
+      throwIf(typeFault(`sharing.${owner}`, 'array', readers));
       return [siteId, new Set(readers.map((reader) => integer(`sharing.${owner}`, reader, ...OPTIONS.siteId.range)))];
     }),
   );
@@ -90,23 +82,25 @@ function sharingOption(
  * Check options and fill in the defaults.
  *
  * @throws {TypeError}  for an option with the wrong type or an unknown name.
- * @throws {RangeError} for an option out of its range, or lifetimes that are not in the order refreshFrom, identityExpires,
- *   refreshExpires.
+ * @throws {RangeError} for one out of its range, or unless refreshFrom <= identityExpires <= refreshExpires.
  */
 export function resolveOptions(options: OperatorOptions): OperatorSettings {
-  throwTypeIf(typeFault('options', 'object', options));
+  throwIf(typeFault('options', 'object', options));
   // A misspelt option would silently keep its default.
-  throwTypeIf(nameFault('', Object.keys(OPTIONS), options));
+  throwIf(nameFault('', Object.keys(OPTIONS), options));
   const { now = Date.now, database, logger, state, rateLimit, anonymousRateLimit, publicMetrics = true } = options;
   checkOptions(database === undefined && state === undefined ? OPTIONS_IN_MEMORY : OPTIONS, options);
   if (logger !== undefined && typeof logger?.info !== 'function')
     throw new TypeError(expectedGot('logger', 'an object with the methods info, warn and error', kindOf(logger)));
+  if (database !== undefined && state !== undefined)
+    throw new RangeError('database: expected either this option or state, got both');
+  if (database !== undefined) locationKind(database);
   const environment = options.environment ?? OPTIONS.environment.default;
   return {
     now,
     environment,
     ...lifetimeOptions(options, environment),
-    database: databaseOption(options),
+    database,
     participants: participantsOption(options),
     ...rootOptions(options, environment),
     scope: options.scope ?? OPTIONS.scope.default,

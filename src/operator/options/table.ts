@@ -1,7 +1,4 @@
-/**
- * The options of an operator: their kinds, ranges and defaults, and how the command line and its `--config` file show them.
- * `options.ts` has their types and meaning.
- */
+/** The options of an operator, whose meaning `options.ts` has, as data for checks, command line and `--config` file. */
 
 import { MAX_SITE_ID } from '../crypto/keys.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from '../identity/salts.ts';

@@ -1,17 +1,14 @@
 /**
- * The request envelopes of the last minutes, so that every node recognises one that is sent twice.
- *
- * An envelope is identified by its authentication tag, which covers the whole content: nobody without the client secret can
- * create another envelope that opens.
+ * The request envelopes of the last minutes, so that every node recognises one that is sent twice. Its authentication tag
+ * identifies it: it covers the content, and nobody without the client secret can create another envelope that opens.
  */
 
 export interface EnvelopeStore {
   /**
-   * Remember an envelope for `ENVELOPE_MS` after `now`, or after `sealedAt` if that is later (both epoch ms).
+   * Remember an envelope for `ENVELOPE_MS` after `now`, or after the time inside, `sealedAt`, if that is later (both epoch ms).
    *
-   * @param tag       its authentication tag, base64.
-   * @param sealedAt  the time inside it.
-   * @returns         true if it is the first one with this tag.
+   * @param tag  its authentication tag, base64.
+   * @returns    true if it is the first one with this tag.
    */
   add(tag: string, now: number, sealedAt: number): Promise<boolean>;
 }
@@ -20,10 +17,7 @@ export interface EnvelopeStore {
 export const CLOCK_WINDOW_MS = 120_000;
 
 /**
- * How long an envelope is remembered, ms.
- *
  * In the worst case, a node stores it when its own clock shows 120 s before the time inside. Another node, whose clock is 120 s
- * behind, accepts it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the
- * envelope was stored.
+ * behind, accepts it until that clock shows 120 s after. A third, 120 s ahead, then reads 480 s after the envelope was stored.
  */
 export const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;

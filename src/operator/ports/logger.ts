@@ -1,8 +1,6 @@
 /**
- * The logger of an operator, and how failures are logged: an outage of a component that is retried, such as a database, once for
- * each cause, and its end.
- *
- * The message of an error from other code may quote a caller's input or a secret, so it is never logged.
+ * The logger, and how failures are logged: an outage that is retried, once for each cause, and its end. The message of an error
+ * from other code may quote a caller's input or a secret, so it is never logged.
  */
 
 import { isTokenError } from '../../token/index.ts';
@@ -19,12 +17,10 @@ export function reasonOf(error: unknown): { readonly reason?: string } {
   return isTokenError(error) ? { reason: error.message } : {};
 }
 
-/** Return the name of an error, and its reason as in {@link reasonOf}. */
 export function failureFields(error: unknown): { readonly error: string; readonly reason?: string } {
   return { error: error instanceof Error ? error.name : typeof error, ...reasonOf(error) };
 }
 
-/** Log of one component that may fail and recover. */
 export interface OutageLog {
   /** Log the cause of a failure, unless it was already logged for this outage. */
   failed(error: unknown): void;

@@ -1,9 +1,4 @@
-/**
- * Metrics for Prometheus, as `GET /metrics` returns them.
- *
- * Label values come from short fixed lists, never from a caller's input, so a caller can neither fill the memory with new series
- * nor put a secret into them.
- */
+/** Metrics for Prometheus. Labels come from fixed lists, not from callers, who could fill the memory or put secrets there. */
 
 // Single files of the package, because its main file imports Node's cluster module. The types come only with the main file.
 // @ts-expect-error
@@ -35,13 +30,11 @@ export interface RequestRecord {
 
 export type MappingOutcome = 'mapped' | 'optout' | 'invalid';
 
-/** Metrics in the Prometheus text format. */
 export interface MetricsText {
   readonly text: string;
   readonly contentType: string;
 }
 
-/** Metrics of one operator. */
 export interface Metrics {
   countRequest(request: RequestRecord): void;
   countMapped(version: 'v2' | 'v3', outcomes: Readonly<Record<MappingOutcome, number>>): void;
@@ -50,33 +43,22 @@ export interface Metrics {
 }
 
 function addOptOutMemory(registers: InstanceType<typeof Registry>[], memory: NonNullable<State['optOutMemory']>): void {
-  new Gauge({
-    name: 'tessera_opt_outs_in_memory',
-    help: 'Opt-outs that this process keeps in memory.',
-    registers,
-    collect() {
-      this.set(memory.size());
-    },
-  });
-  new Gauge({
-    name: 'tessera_opt_outs_lost',
-    help: 'Opt-outs that have gone missing from the database after this process had read them.',
-    registers,
-    collect() {
-      this.set(memory.lost());
-    },
-  });
-  new Gauge({
-    name: 'tessera_opt_outs_current',
-    help: '1 if refreshes rely on the opt-outs in memory, 0 if they query the database.',
-    registers,
-    collect() {
-      this.set(memory.isCurrent() ? 1 : 0);
-    },
-  });
+  const add = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  add('tessera_opt_outs_in_memory', 'Opt-outs that this process keeps in memory.', () => memory.size());
+  const lost = 'Opt-outs that have gone missing from the database after this process had read them.';
+  add('tessera_opt_outs_lost', lost, () => memory.lost());
+  const current = '1 if refreshes rely on the opt-outs in memory, 0 if they query the database.';
+  add('tessera_opt_outs_current', current, () => (memory.isCurrent() ? 1 : 0));
 }
 
-/** Create the metrics of one operator. `optOutMemory` describes the opt-outs that its state keeps in memory. */
 export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Metrics {
   const prometheus = new Registry();
   const registers = [prometheus];

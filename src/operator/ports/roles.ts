@@ -1,16 +1,12 @@
 /** Roles of participants, and the credentials to which they belong. */
 
-/** Every role, in the order of the documentation. */
 export const ROLES = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
 /** What a participant may call. docs/protocol.md lists the roles of each endpoint. */
 export type Role = (typeof ROLES)[number];
 
-/**
- * The roles of a participant if the options specify none. All others read keys or end a user's tokens, so they must be specified.
- */
+/** If the options specify none. All others read keys or end a user's tokens, so they must be specified. */
 export const DEFAULT_ROLES = ['GENERATOR', 'MAPPER'] as const satisfies readonly Role[];
 
-/** The site of a participant if the options specify none. */
 export const DEFAULT_SITE_ID = 101;
 
 /** Credentials of a participant. */

@@ -1,8 +1,4 @@
-/**
- * The storage of an operator, as asynchronous interfaces that the memory, a database or a caller's own store implements.
- *
- * A store keeps rows and finds them. `identity/participants.ts` and `identity/opt-outs.ts` interpret the rows.
- */
+/** The storage of an operator. A store keeps and finds rows, which `identity/participants.ts` and `opt-outs.ts` interpret. */
 
 import type { EnvelopeStore } from './envelopes.ts';
 import type { Role } from './roles.ts';
@@ -43,14 +39,11 @@ export interface ParticipantStore {
   siteIds(): Promise<readonly number[]>;
   /**
    * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, was put with the
-   * same `optionsHash` before, has `keepStored`, or has a client secret that was replaced: a restart with unchanged or old options
-   * must not undo later changes.
-   *
-   * @returns the `keyHash` of each participant that was not stored before. If several nodes store one at once, only one of them
-   *   gets it.
+   * same `optionsHash` before, has `keepStored`, or has a client secret that was replaced: a restart with old options must not
+   * undo later changes. Resolves with the `keyHash` of each that was not stored before, on one node only if several store it at
+   * once.
    */
   put(participants: readonly StoredParticipant[], now: number): Promise<readonly string[]>;
-  /** List all participants, revoked ones included. */
   list(): Promise<readonly ListedParticipant[]>;
   /** Revoke participants at `now` (epoch ms) permanently, and erase their secrets. An earlier revocation keeps its time. */
   revoke(keyHashes: readonly string[], now: number): Promise<void>;
@@ -128,8 +121,6 @@ export interface State {
   readonly envelopes?: EnvelopeStore;
   /** The opt-outs that the state keeps in memory, for the metrics. */
   readonly optOutMemory?: { size(): number; lost(): number; isCurrent(): boolean };
-  /** Reject if the state cannot be reached. */
   check?(): Promise<void>;
-  /** Release everything that the state holds. */
   close(): Promise<void>;
 }

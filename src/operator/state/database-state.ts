@@ -1,8 +1,4 @@
-/**
- * The state of an operator in a database: it outlives the process, and several nodes share it.
- *
- * Every query reads what other nodes have written. Only refreshes rely on memory: see `opt-out-memory.ts`.
- */
+/** The state of an operator in a database that several nodes share. Only refreshes rely on memory: see `opt-out-memory.ts`. */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
@@ -74,7 +70,6 @@ function optOutStore(database: Database, memory: OptOutMemory, epochAt: number):
   };
 }
 
-/** Create the state of an operator in its database. `epochAt` is the operator's first instant, epoch ms. */
 export function databaseState(database: Database, secrets: Secrets, epochAt: number, logger?: Logger): State {
   const memory = createOptOutMemory(database, { logger });
   return {

@@ -1,24 +1,8 @@
 /**
- * A set of users in little memory: a hash table of the first 8 bytes of their first-level hashes. It takes 11 to 21 bytes for
- * each user, and up to 32 while it grows.
- *
- * Two users may share these bytes, one pair in 2^64, so a hit proves nothing, but a miss does. This file knows no database.
+ * A hash table of the first 8 bytes of first-level hashes: 11 to 21 bytes for each user, up to 32 while it grows. Two users may
+ * share these bytes, one pair in 2^64, so a hit proves nothing, but a miss does.
  */
 
-/**
- * A set of users. A user is represented by bytes whose first 8 are uniformly distributed: a first-level hash, or only its digest.
- */
-export interface DigestSet {
-  size(): number;
-  /** Size of the table, bytes. */
-  byteLength(): number;
-  has(user: Uint8Array): boolean;
-  /** Add the user whose digest starts at `offset` of `bytes`. Returns whether it was not in the set. */
-  add(bytes: Uint8Array, offset?: number): boolean;
-  clear(): void;
-}
-
-/** Length of a digest, bytes. */
 export const DIGEST_BYTES = 8;
 
 const FIRST_CAPACITY = 1024;
@@ -57,11 +41,13 @@ function insert(table: Table, high: number, low: number): void {
   table[at + 1] = low;
 }
 
-/** Create an empty set. It grows in small steps, so that an addition never takes longer because there are more users. */
-export function createDigestSet(): DigestSet {
+/**
+ * An empty set of users: first-level hashes, or other bytes whose first 8 are uniformly distributed. It grows in small steps, so
+ * that an addition never takes longer because there are more users.
+ */
+export function createDigestSet() {
   let table = emptyTable(FIRST_CAPACITY);
-  // The table before it grew, while its slots are moved. It stays whole until then, so a look-up finds each digest in one of the
-  // two.
+  // Stays whole until all its slots are moved, so a look-up finds each digest in one of the two.
   let former: Table | undefined;
   let moved = 0;
   let size = 0;
@@ -79,9 +65,11 @@ export function createDigestSet(): DigestSet {
 
   return {
     size: () => size,
+    /** Of the table. */
     byteLength: () => table.byteLength + (former?.byteLength ?? 0),
-    has: (user) => has(readWord(user, 0), lowWord(user, 0)),
-    add: (bytes, offset = 0) => {
+    has: (user: Uint8Array): boolean => has(readWord(user, 0), lowWord(user, 0)),
+    /** Add the user whose digest starts at `offset`. Returns whether it was not in the set. */
+    add: (bytes: Uint8Array, offset = 0): boolean => {
       const high = readWord(bytes, offset);
       const low = lowWord(bytes, offset);
       move();
@@ -95,7 +83,7 @@ export function createDigestSet(): DigestSet {
       size++;
       return true;
     },
-    clear: () => {
+    clear: (): void => {
       table = emptyTable(FIRST_CAPACITY);
       former = undefined;
       size = 0;

@@ -3,10 +3,7 @@
 import type { Database } from '../../database/index.ts';
 import { ENVELOPE_MS, type EnvelopeStore } from '../ports/envelopes.ts';
 
-/**
- * An envelope of a clock that is ahead is rejected until its time comes. Of one that is further ahead than this, ms, it is forgotten
- * earlier, so that no caller can fill the store for ever.
- */
+/** An envelope whose time is further ahead, ms, is forgotten before that time comes: no caller can fill the store for ever. */
 const MAX_AHEAD_MS = 3_600_000;
 
 function expiryOf(now: number, sealedAt: number): number {
@@ -29,7 +26,6 @@ export function memoryEnvelopes(): EnvelopeStore {
   };
 }
 
-/** Create a store that all nodes on a database share. */
 export function databaseEnvelopes(database: Database): EnvelopeStore {
   let cleanAt = Number.NEGATIVE_INFINITY;
   return {

@@ -1,26 +1,13 @@
 /**
- * The settings that the first start on a database fixes, and that every later start must match.
- *
- * Another root secret, environment, scope or rotation period would change every ID without notice, and recorded opt-outs would no
- * longer be found. Therefore, the database stores all four. It stores only the fingerprint of the root secret, unless the
- * operator generated the secret itself.
+ * The settings that the first start on a database fixes: another root secret, environment, scope or rotation period would change
+ * every ID, and recorded opt-outs would no longer be found. A given root secret is stored only as its fingerprint.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Bytes } from '../../token/bytes.ts';
 import { TokenError } from '../../token/index.ts';
 import { createSecrets, type Environment, type Scope } from '../crypto/secrets.ts';
-
-export interface InstallationSettings {
-  /** Undefined: use the stored root secret, or generate one. */
-  readonly root: Bytes | undefined;
-  readonly environment: Environment;
-  readonly scope: Scope;
-  /** Whole seconds. */
-  readonly rotationPeriod: number;
-  /** The current instant, epoch ms. At the first start, it becomes the operator's first instant. */
-  readonly now: number;
-}
+import type { OperatorSettings } from '../options/options.ts';
 
 export interface StoredInstallation {
   readonly environment: Environment;
@@ -49,15 +36,13 @@ function requireSame(name: string, stored: unknown, got: unknown): void {
 }
 
 /**
- * Fix the settings of a new database, or check them against those of an existing one.
+ * Fix the settings of a new database, or check them. Returns the root secret and the operator's first instant, epoch ms.
  *
- * @returns the root secret in force, and the operator's first instant, epoch ms.
- * @throws {TokenError} `storage_failed` if the database was created with other settings, or with a root secret that was not
- *   passed now.
+ * @throws {TokenError} `storage_failed` for other settings, or without a root secret that is not stored.
  */
 export async function openInstallation(
   database: Database,
-  { root, environment, scope, rotationPeriod, now }: InstallationSettings,
+  { root, environment, scope, rotationPeriod, now }: OperatorSettings,
 ): Promise<{ root: Bytes; epochAt: number }> {
   const fingerprintOf = (secret: Bytes): string => createSecrets(secret, environment, scope).fingerprint;
   // Later starts write nothing, so that a node can also start on a database that is read-only after a failover.
@@ -69,7 +54,7 @@ export async function openInstallation(
       query(
         `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-        [environment, scope, rotationPeriod, fingerprintOf(candidate), root ? null : candidate, now],
+        [environment, scope, rotationPeriod, fingerprintOf(candidate), root ? null : candidate, now()],
       ),
     );
     stored = await readInstallation(database);

@@ -1,8 +1,6 @@
 /**
- * The key generations in a database.
- *
- * All nodes follow the times in these rows. Therefore, a machine whose clock is wrong writes none, because it would announce or
- * retire keys too early for all nodes. The clock of the database server decides. With PGlite, both are the same clock.
+ * The key generations in a database, whose times all nodes follow. So a machine with a wrong clock writes none: it would announce
+ * or retire keys too early for all. The server's clock decides.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
@@ -10,16 +8,12 @@ import { TokenError } from '../../token/index.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { KeyStore, StoredGeneration } from '../ports/state.ts';
 
-/**
- * Greatest difference from the database's clock at which a machine announces and retires generations, s. The schedule has margins
- * for it.
- */
+/** From the database's clock, for a machine that announces and retires generations. The schedule has margins for it. */
 export const MAX_DIFFERENCE_SECONDS = 600;
 
 const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "databaseTime"';
 
 interface Timed {
-  /** Epoch ms. */
   readonly databaseTime: number;
 }
 

@@ -6,7 +6,7 @@ import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import { CACHE_MS } from '../identity/participants.ts';
 import type { Role } from '../ports/roles.ts';
-import type { ParticipantStore, StoredParticipant } from '../ports/state.ts';
+import type { ListedParticipant, ParticipantStore, StoredParticipant } from '../ports/state.ts';
 
 /** The instant $n from which on every node remembers the envelopes of a participant who gets the role OPTOUT now. */
 function optOutSince(now: string): string {
@@ -42,16 +42,13 @@ const CHANGE = `UPDATE tessera_participants SET
     AND NOT given.secret_hash = ANY(tessera_participants.former_secrets)
     AND (given.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM given.options_hash)`;
 
-/** The additional methods for administration. Each call is one transaction, so that of two simultaneous calls neither is lost. */
+/** The methods for administration. Each call is one transaction, so that of two simultaneous calls neither is lost. */
 export interface ParticipantRows extends ParticipantStore {
-  /**
-   * Add a participant at `now` (epoch ms). If one with its `keyHash` is already stored, resolves with false and changes nothing.
-   */
+  /** List the participants whose `keyHash` has one of these starts; by default, all. */
+  list(starts?: readonly string[]): Promise<readonly ListedParticipant[]>;
+  /** If one with its `keyHash` is stored, resolves with false and changes nothing. `now`: epoch ms. */
   add(participant: StoredParticipant, now: number): Promise<boolean>;
-  /**
-   * Replace a participant at `now` (epoch ms) with the result of `change`. Resolves with undefined if there is none, or if it has
-   * been revoked.
-   */
+  /** Resolves with undefined if there is none, or if it has been revoked. `now`: epoch ms. */
   update(
     keyHash: string,
     now: number,
@@ -63,6 +60,13 @@ export interface ParticipantRows extends ParticipantStore {
 const FIND = `SELECT key_hash AS "keyHash", sealed_secret AS sealed, site_id AS "siteId", roles, opt_out_since AS "optOutSince"
   FROM tessera_participants WHERE key_hash = ANY($1::text[]) AND revoked_at IS NULL ORDER BY key_hash`;
 
+/** Those whose `key_hash` has one of the starts $1, of hexadecimal digits, all of which are before `g`. */
+const LIST = `SELECT key_hash AS "keyHash", site_id AS "siteId", roles, added_at AS "addedAt", revoked_at AS "revokedAt"
+  FROM tessera_participants WHERE key_hash IN (
+    SELECT key_hash FROM unnest($1::text[]) AS start
+      JOIN tessera_participants ON key_hash >= start AND key_hash < start || 'g')
+  ORDER BY site_id, added_at, key_hash`;
+
 interface ParticipantRow {
   readonly keyHash: string;
   readonly sealed: Uint8Array<ArrayBuffer>;
@@ -71,20 +75,27 @@ interface ParticipantRow {
   readonly optOutSince: number | null;
 }
 
-type Find = (
-  queries: Pick<Queries, 'query'>,
-  keyHashes: readonly string[],
-  lock?: string,
-) => Promise<readonly StoredParticipant[]>;
-type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
-type HashSecret = (participant: StoredParticipant) => string;
+function codecOf(secrets: Secrets) {
+  // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
+  const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
+  const open = async ({ keyHash, sealed, ...row }: ParticipantRow): Promise<StoredParticipant | undefined> => {
+    const secret = await aesGcm.open(sealingKey(keyHash), sealed);
+    return secret && { keyHash, clientSecret: toB64(secret), ...row };
+  };
+  return {
+    find: async ({ query }: Pick<Queries, 'query'>, keyHashes: readonly string[], lock = '') => {
+      const rows = await query<ParticipantRow>(FIND + lock, [keyHashes]);
+      return (await Promise.all(rows.map(open))).filter((each) => each !== undefined);
+    },
+    seal: (keyHash: string, clientSecret: string) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret)),
+    hashSecret: ({ keyHash, clientSecret }: StoredParticipant) =>
+      toHex(secrets.derive(`former-client-secret/${keyHash}/${clientSecret}`)),
+  };
+}
 
-function changesOf(
-  database: Database,
-  find: Find,
-  seal: Seal,
-  hashSecret: HashSecret,
-): Pick<ParticipantRows, 'add' | 'update'> {
+type Codec = ReturnType<typeof codecOf>;
+
+function changesOf(database: Database, { find, seal, hashSecret }: Codec): Pick<ParticipantRows, 'add' | 'update'> {
   return {
     add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
       const sealed = await seal(keyHash, clientSecret);
@@ -126,14 +137,10 @@ function changesOf(
 async function whatChanges(
   { query }: Pick<Queries, 'query'>,
   participants: readonly StoredParticipant[],
-  hashSecret: HashSecret,
+  hashSecret: Codec['hashSecret'],
 ): Promise<readonly StoredParticipant[]> {
-  const rows = await query<{
-    keyHash: string;
-    optionsHash: string | null;
-    revokedAt: number | null;
-    formerSecrets: string[];
-  }>(
+  type Row = { keyHash: string; optionsHash: string | null; revokedAt: number | null; formerSecrets: string[] };
+  const rows = await query<Row>(
     `SELECT key_hash AS "keyHash", options_hash AS "optionsHash", revoked_at AS "revokedAt",
         former_secrets AS "formerSecrets"
       FROM tessera_participants WHERE key_hash = ANY($1::text[])`,
@@ -150,7 +157,7 @@ async function whatChanges(
   });
 }
 
-function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSecret): ParticipantRows['put'] {
+function putWith(database: Database, { find, seal, hashSecret }: Codec): ParticipantRows['put'] {
   return async (participants, now) => {
     const differing = await whatChanges(database, participants, hashSecret);
     // A start that changes nothing also succeeds on a database that is read-only after a failover.
@@ -190,32 +197,19 @@ function putWith(database: Database, find: Find, seal: Seal, hashSecret: HashSec
 }
 
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
-  // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
-  const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
-  const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
-  const hashSecret: HashSecret = ({ keyHash, clientSecret }) =>
-    toHex(secrets.derive(`former-client-secret/${keyHash}/${clientSecret}`));
-  const open = async ({ keyHash, sealed, ...row }: ParticipantRow): Promise<StoredParticipant | undefined> => {
-    const secret = await aesGcm.open(sealingKey(keyHash), sealed);
-    return secret && { keyHash, clientSecret: toB64(secret), ...row };
-  };
-  const find: Find = async ({ query }, keyHashes, lock = '') => {
-    const rows = await query<ParticipantRow>(FIND + lock, [keyHashes]);
-    return (await Promise.all(rows.map(open))).filter((each) => each !== undefined);
-  };
+  const codec = codecOf(secrets);
   return {
-    byKeyHashes: (keyHashes) => find(database, keyHashes),
-    ...changesOf(database, find, seal, hashSecret),
+    byKeyHashes: (keyHashes) => codec.find(database, keyHashes),
+    ...changesOf(database, codec),
     siteIds: async () => {
-      const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
-      return rows.map(({ id }) => id);
+      // One value is read much faster than as many rows.
+      const [row] = await database.query<{ ids: number[] | null }>(
+        'SELECT jsonb_agg(DISTINCT site_id) AS ids FROM tessera_participants',
+      );
+      return row?.ids ?? [];
     },
-    put: putWith(database, find, seal, hashSecret),
-    list: () =>
-      database.query(
-        `SELECT key_hash AS "keyHash", site_id AS "siteId", roles, added_at AS "addedAt", revoked_at AS "revokedAt"
-          FROM tessera_participants ORDER BY site_id, added_at, key_hash`,
-      ),
+    put: putWith(database, codec),
+    list: (starts = ['']) => database.query(LIST, [starts]),
     revoke: async (keyHashes, now) => {
       await durableTransaction(database, ({ query }) =>
         query(

@@ -85,7 +85,6 @@ export const TABLES: Migrations = {
     `ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_announce;
     ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_number;`,
     'ALTER TABLE tessera_participants ADD COLUMN opt_out_since bigint',
-    // Keyed hashes of the client secrets that have been replaced.
     `ALTER TABLE tessera_participants ADD COLUMN former_secrets text[] NOT NULL DEFAULT '{}';`,
   ],
 };

@@ -1,5 +1,5 @@
 /**
- * The advertising token, version 4, which the UID2 libraries of bidders open.
+ * The advertising token, version 4, which the UID2 libraries of bidders open (docs/protocol.md, "Tokens").
  *
  * | level | fields |
  * |---|---|
@@ -7,11 +7,9 @@
  * | master part | expires[8], created[8], operator block[13], site key ID[4], sealed site part |
  * | site part | site ID[4], publisher ID[8] = 0, client key ID[4] = 0, privacy bits[4], established[8], refreshed[8], raw ID[32 or 33] |
  *
- * Scope is 0 for UID2, 1 for EUID; DII type is 0 for email, 1 for phone. The operator block is site ID[4] = 0,
- * operator type[1] = 1 ("service"), version[4] = 0, key ID[4] = 0. Sealed: iv[12], ciphertext, tag[16], AES-256-GCM
- * without additional data. Integers are big-endian, instants epoch ms. The token is URL-safe base64 without padding.
- *
- * @see docs/protocol.md, "Tokens"
+ * Scope: 0 UID2, 1 EUID; DII type: 0 email, 1 phone. Operator block: site ID[4] = 0, operator type[1] = 1 ("service"), version[4]
+ * = 0, key ID[4] = 0. Sealed: iv[12], ciphertext, tag[16], AES-256-GCM without additional data. Integers are big-endian, instants
+ * epoch ms. The token is URL-safe base64 without padding.
  */
 
 import { type Bytes, fromB64Url } from '../../token/bytes.ts';
@@ -84,11 +82,6 @@ export async function sealAdvertisingToken(
   return encodeB64Url(await aesGcm.seal(keys.master.secret, masterPart, head));
 }
 
-/** An opened token, with the number of the key that sealed its site part. */
-export interface OpenedAdvertisingToken extends AdvertisingToken {
-  readonly siteKeyId: number;
-}
-
 async function open(key: { readonly secret: Bytes } | undefined, sealed: Bytes): Promise<Bytes | undefined> {
   return key && (await aesGcm.open(key.secret, sealed));
 }
@@ -102,16 +95,11 @@ function decodeToken(text: string): Bytes | undefined {
   }
 }
 
-/**
- * Open an advertising token.
- *
- * @param findKey  finds a key by its number; undefined if there is none.
- * @returns        undefined if `text` is not an advertising token, or if these keys do not open it.
- */
+/** @returns  undefined if `text` is not an advertising token, or if these keys do not open it. */
 export async function openAdvertisingToken(
   text: string,
   findKey: (id: number) => { readonly secret: Bytes } | undefined,
-): Promise<OpenedAdvertisingToken | undefined> {
+): Promise<(AdvertisingToken & { readonly siteKeyId: number }) | undefined> {
   const bytes = decodeToken(text);
   if (!bytes || bytes.length < TOKEN_HEAD || bytes[1] !== VERSION) return undefined;
   const master = await open(findKey(readInt32(bytes, 2)), bytes.subarray(TOKEN_HEAD));

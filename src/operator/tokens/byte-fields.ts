@@ -24,7 +24,6 @@ export function readInt32(bytes: Uint8Array, offset: number): number {
   return (bytes[offset]! << 24) | (bytes[offset + 1]! << 16) | (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
 }
 
-/** Read a signed 64-bit integer at `offset` as a number. */
 export function readInt64(bytes: Uint8Array, offset: number): number {
   return readInt32(bytes, offset) * 2 ** 32 + (readInt32(bytes, offset + 4) >>> 0);
 }

@@ -1,9 +1,7 @@
 /**
- * The rules of key generations, as functions of the stored list: which generation seals, what the schedule changes, and what may
- * be retired. `key-schedule.ts` applies them.
- *
- * A generation is announced (stored, and published by the key endpoints) before it seals, so that every node and every bidder has
- * it when the first token under it arrives. It opens until it is retired.
+ * The rules of key generations, as functions of the stored list. A generation is announced (stored, and published by the key
+ * endpoints) before it seals, so that every node and bidder has it when the first token under it arrives. It opens until it is
+ * retired.
  */
 
 import { TokenError } from '../../token/index.ts';
@@ -44,10 +42,7 @@ export function firstGenerations(newest: number, now: number, longestMs: number)
 }
 
 /**
- * Return the next generation.
- *
- * @param activatesAt  when it starts to seal, epoch ms.
- * @param number       its number. Default: one more than the newest, retired ones included.
+ * @param number  default: one more than the newest, retired ones included.
  * @throws {TokenError} `storage_failed` if too many generations are not yet retired.
  */
 export function nextGeneration(
@@ -65,10 +60,7 @@ export function nextGeneration(
   return { generation: number, activatesAt, retiredAt: null, longestMs };
 }
 
-/**
- * Return the instant from which on no token sealed by a generation can be valid, epoch ms; undefined until a later generation is
- * announced.
- */
+/** From when on no token that it sealed can be valid, epoch ms; undefined until a later generation is announced. */
 export function endsAt(list: readonly StoredGeneration[], { generation, longestMs }: StoredGeneration) {
   const later = list.filter(
     (other) => other.generation > generation && (other.retiredAt === null || other.retiredAt > other.activatesAt),
@@ -77,7 +69,6 @@ export function endsAt(list: readonly StoredGeneration[], { generation, longestM
   return Math.min(...later.map(({ activatesAt }) => activatesAt)) + longestMs + RETIRE_MARGIN_MS;
 }
 
-/** A change that the rotation schedule requires. */
 export interface ScheduledStep {
   /** When it is due, epoch ms. */
   readonly dueAt: number;
@@ -102,7 +93,6 @@ export function scheduledSteps(
     dueAt: nextAt - leadMs,
     change: (now) => nextGeneration(list, Math.max(nextAt, now + leadMs), longestMs),
   };
-  // While too many generations are not retired, no further one is announced.
   const [oldest] = live;
   const isBlocked = list.at(-1)!.generation + 1 - oldest!.generation >= MAX_LIVE_GENERATIONS;
   return isBlocked ? retirements : [...retirements, announcement];

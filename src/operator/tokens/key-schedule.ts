@@ -1,8 +1,6 @@
 /**
- * The keys of an operator over time: reads the stored generations, applies the rotation schedule, and returns the keys in force.
- *
- * The generations are read again after at most half a second, so that a rotation or retirement on one node, or through the
- * command line, reaches all nodes within a second.
+ * The keys of an operator over time. The generations are read again after half a second, so that a rotation or retirement on one
+ * node, or through the command line, reaches all nodes within a second.
  */
 
 import { TokenError } from '../../token/index.ts';
@@ -22,11 +20,9 @@ import {
 /** Maximum age of the generations in memory, in real time, ms. */
 export const RELOAD_MS = 500;
 
-/** The keys of an operator over time. */
 export interface KeySchedule {
-  /** Return the keys in force at `now` (epoch ms). */
+  /** Return the keys in force at `now` (epoch ms): the same object until they change. */
   at(now: number): Promise<Keys>;
-  /** Return the stored generation of a key. */
   rowOf(generation: number): StoredGeneration | undefined;
 }
 
@@ -46,9 +42,8 @@ function longestOf({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpire
 }
 
 /**
- * Store the first generations in an empty state. Otherwise, announce those up to `wanted` that are not stored.
+ * Store the first generations in an empty state. Otherwise, announce those up to `wanted` that are not stored; undefined: none.
  *
- * @param wanted  the newest generation in the options; undefined for the stored one.
  * @throws {TokenError} `storage_failed` if `wanted` is lower than the newest stored generation, whose tokens would not open.
  */
 export async function prepareGenerations(
@@ -82,10 +77,7 @@ interface Loaded {
   readonly dueAt: number;
 }
 
-/**
- * Returns a function that writes the changes that are due, and returns the resulting generations. A database that can be read but
- * not written must not stop the keys in force, so the change is tried again when the generations are next read.
- */
+/** Writes the changes that are due. A database that cannot be written must not stop the keys in force: try again later. */
 function createStepWriter({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) {
   const outage = createOutageLog(logger, {
     failure: 'keys: a scheduled change cannot be written',
@@ -132,7 +124,7 @@ export function createKeySchedule(options: KeyScheduleOptions): KeySchedule {
   const writeSteps = createStepWriter(options, longestMs);
   let loaded: Loaded | undefined;
   let loading: Promise<void> | undefined;
-  let current: { readonly from: Loaded; readonly sealing: number; readonly keys: Keys } | undefined;
+  let current: { readonly list: Loaded['list']; readonly sealing: number; readonly keys: Keys } | undefined;
 
   const load = async (now: number): Promise<void> => {
     const readAt = performance.now();
@@ -142,7 +134,10 @@ export function createKeySchedule(options: KeyScheduleOptions): KeySchedule {
         'storage_failed',
         'keys: expected a generation that is not retired, got none; "tessera keys rotate" announces one',
       );
-    loaded = { ...(await writeSteps(list, now)), readAt };
+    const next = await writeSteps(list, now);
+    // The same object while nothing has changed, because the key endpoints keep what they have made for these keys.
+    const isSame = JSON.stringify(loaded?.list) === JSON.stringify(next.list);
+    loaded = { list: isSame ? loaded!.list : next.list, dueAt: next.dueAt, readAt };
   };
 
   return {
@@ -151,11 +146,11 @@ export function createKeySchedule(options: KeyScheduleOptions): KeySchedule {
         await (loading ??= load(now).finally(() => {
           loading = undefined;
         }));
-      const from = loaded!;
-      const sealing = sealingGeneration(from.list, now)!.generation;
-      if (current?.from !== from || current.sealing !== sealing) {
-        const opening = liveGenerations(from.list).map(({ generation }) => generation);
-        current = { from, sealing, keys: createKeys(derive, opening, sealing) };
+      const { list } = loaded!;
+      const sealing = sealingGeneration(list, now)!.generation;
+      if (current?.list !== list || current.sealing !== sealing) {
+        const opening = liveGenerations(list).map(({ generation }) => generation);
+        current = { list, sealing, keys: createKeys(derive, opening, sealing) };
       }
       return current.keys;
     },

@@ -1,5 +1,5 @@
 /**
- * The refresh token. It contains everything that a refresh needs, so the operator does not store tokens.
+ * The refresh token: everything that a refresh needs, so the operator does not store tokens (docs/protocol.md, "Tokens").
  *
  * | offset | size | content |
  * |---|---|---|
@@ -7,12 +7,9 @@
  * | 1 | 4 | refresh key ID |
  * | 5 | 12 + 258 + 16 | iv, ciphertext and tag of the sealed part, AES-256-GCM |
  *
- * Sealed part: type[1], expires[8], created[8], site ID[4], privacy bits[4], established[8], first-level hash[32],
- * response key[32], zeros up to 258 bytes. The token is standard base64 and always 388 characters: clients recognise by
- * this length that the answer to a refresh is encrypted. To clients the token is opaque, and these fields are this
- * operator's own.
- *
- * @see docs/protocol.md, "Tokens"
+ * Sealed part: type[1], expires[8], created[8], site ID[4], privacy bits[4], established[8], first-level hash[32], response
+ * key[32], zeros up to 258 bytes. The token is standard base64 and always 388 characters: clients recognise by this length that
+ * the answer to a refresh is encrypted. These fields are this operator's own.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -50,7 +47,6 @@ function scopeByte(scope: Scope): number {
   return typeByte(scope, 'email') & 0xf0;
 }
 
-/** Seal a refresh token: 388 characters. */
 export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Promise<string> {
   const part = zeroBytes(SEALED_PART);
   part[0] = typeByte(token.scope, token.type);
@@ -69,11 +65,8 @@ export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Prom
 }
 
 /**
- * Open a refresh token of this operator.
- *
- * @param bytes    the token, decoded from base64.
- * @param findKey  finds a refresh key by its number; undefined if there is none.
- * @returns        undefined if `bytes` are not a refresh token of `scope`, or if these keys do not open it.
+ * @param bytes  decoded from base64.
+ * @returns      undefined if they are not a refresh token of `scope`, or if these keys do not open it.
  */
 export async function openRefreshToken(
   bytes: Bytes,

@@ -1,32 +1,20 @@
-/**
- * The connection to a CMP: a function in this window or in one above it. If that window is of another origin, its messages go through
- * the window that holds the CMP's locator frame. This file does not know what the data of a CMP means.
- */
+/** The connection to a consent management platform (CMP): a function, or messages to the window that holds its locator frame. */
 
 import { expectedGot } from '../../token/errors.ts';
-import { checkAdapterOptions } from '../adapter-options.ts';
+import { checkAdapterOptions, warnOfNoCmp } from '../adapter-options.ts';
 import { type ConsentGate, createGate } from './gate.ts';
 
 /** Options of {@link tcfConsent} and {@link gppConsent}. */
 export interface CmpOptions {
-  /**
-   * Apply the rule of an identity. `uid2`: no consent if GDPR applies. `euid`: GDPR must apply, and vendor 21 needs consent.
-   * Default: neither rule.
-   */
+  /** `uid2`: no consent if GDPR applies. `euid`: GDPR must apply, and vendor 21 needs consent. Default: neither rule. */
   name?: 'uid2' | 'euid' | undefined;
-  /**
-   * TCF purposes that need a legal basis if GDPR applies: consent or, for 2 and 7 to 11, legitimate interest. Default `[1]`:
-   * storage on the device.
-   */
+  /** TCF purposes that need a legal basis if GDPR applies: consent or, for 2 and 7 to 11, legitimate interest. Default `[1]`: storage. */
   purposes?: readonly number[] | undefined;
   /** Vendor of the Global Vendor List, from 1, that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
   vendorId?: number | undefined;
-  /**
-   * After how long without a CMP the answer is no, in ms. A CMP may load later, and may take as long as it needs. Until then, one in
-   * a window of another origin does not count. Default 10,000.
-   */
+  /** After how long without a CMP the answer is no, ms; a later CMP counts too, and only then one of another origin. Default 10,000. */
   waitMs?: number | undefined;
-  /** Stops the gate: it removes its listener and makes no further decision. */
+  /** The gate then removes its listener and makes no further decision. */
   signal?: AbortSignal | undefined;
 }
 
@@ -38,12 +26,7 @@ const OPTIONS = {
   signal: 'object',
 } as const;
 
-/** When to look for a CMP again, if the gate has looked for so long. All in ms. */
-function nextLookMs(waitedMs: number): number {
-  return waitedMs < 10_000 ? 100 : 1_000;
-}
-
-/** What the options ask for, with every default. */
+/** With every default. */
 export interface CmpRules {
   readonly name: CmpOptions['name'];
   readonly purposes: readonly number[];
@@ -79,19 +62,19 @@ function rulesOf(given: CmpOptions): CmpRules | undefined {
     Array.isArray(purposes) &&
     purposes.length > 0 &&
     Number.isInteger(vendorId) &&
-    vendorId >= (options.vendorId === undefined ? 0 : 1);
+    vendorId >= (options.vendorId === undefined ? 0 : 1) &&
+    typeof waitMs === 'number' &&
+    waitMs >= 0;
   return isKnown ? { name, purposes: [...purposes], vendorId, waitMs, signal } : undefined;
 }
 
-/** Check the options of a gate; for the development build. @throws {TypeError} that names the called function and the option. */
+/** For the development build. @throws {TypeError} that names the called function and the option. */
 export function checkCmpOptions(call: string, options: CmpOptions): void {
   checkAdapterOptions(call, OPTIONS, options);
   if (rulesOf(options)) return;
-  const [name, expected] =
-    options.purposes?.length === 0 ? ['purposes', 'a purpose'] : ['vendorId', 'a whole number from 1'];
-  throw new TypeError(
-    expectedGot(`${call}: options.${name}`, expected, `${options[name as 'purposes' | 'vendorId']}` || 'none'),
-  );
+  if (options.purposes?.length === 0)
+    throw new TypeError(expectedGot(`${call}: options.purposes`, 'a purpose', 'none'));
+  throw new TypeError(expectedGot(`${call}: options.vendorId`, 'a whole number from 1', options.vendorId));
 }
 
 type Receive = (data: unknown, success?: unknown) => void;
@@ -107,13 +90,6 @@ function attempt<T>(read: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-function connectByCall(cmp: (...args: unknown[]) => void, version: readonly number[], receive: Receive): Connection {
-  return {
-    send: (command, parameter) => cmp(command, ...version, receive, parameter),
-    close: () => {},
-  };
 }
 
 function connectByMessage(frame: Window, api: string, version: readonly number[], receive: Receive): Connection {
@@ -141,9 +117,11 @@ function connect(
   receive: Receive,
   admitsOthers: boolean,
 ): Connection | undefined {
-  // Reading a window of another origin throws.
-  const own = attempt(() => [frame[api]]);
-  if (typeof own?.[0] === 'function') return connectByCall(own[0] as never, version, receive);
+  // That of another origin refuses to tell its address. A frame in it may have any name, also that of the CMP.
+  const own = attempt(() => frame.location.href && [frame[api]]);
+  const call = own?.[0];
+  if (typeof call === 'function')
+    return { send: (command, parameter) => call(command, ...version, receive, parameter), close: () => {} };
   // In the page's own window only the function will do: a CMP that loads later would not receive the message.
   const isPossible = frame !== (window as unknown) && (own || admitsOthers);
   const isLocated = isPossible && attempt(() => (frame.frames as never)[`${api}Locator`]);
@@ -153,12 +131,7 @@ function connect(
   return parent && parent !== frame ? connect(parent, api, version, receive, admitsOthers) : undefined;
 }
 
-/**
- * Create a gate that listens to a CMP, as soon as there is one. It says no in every build if an option is wrong.
- *
- * @param version  the argument after the command, if the API has one.
- * @param read  returns what an event means; `undefined` means no decision. If it throws, the event cannot be read: no consent.
- */
+/** Says no, in every build, if an option is wrong. `version`: follows the command. `read`: undefined is no decision. If it throws: no. */
 export function listenTo<T>(
   api: string,
   version: readonly number[],
@@ -195,15 +168,18 @@ export function listenTo<T>(
     };
     const look = () => {
       if (signal?.aborted) return;
-      // Any page can embed this one, and would answer for a CMP of this page that loads a little later.
+      // A page that embeds this one counts only later: any page can, and would answer before a CMP of this page has loaded.
       connection = connect(window as never, api, version, receive, waitedMs >= waitMs);
       if (connection) {
         signal?.addEventListener('abort', disconnect);
         attempt(() => connection!.send('addEventListener'));
         return;
       }
-      if (waitedMs >= waitMs) decide(false);
-      const nextMs = nextLookMs(waitedMs);
+      if (waitedMs >= waitMs) {
+        if (typeof __TESSERA_PRODUCTION__ === 'undefined') warnOfNoCmp(api, rules);
+        decide(false);
+      }
+      const nextMs = waitedMs < 10_000 ? 100 : 1_000;
       waitedMs += nextMs;
       setTimeout(look, nextMs);
     };

@@ -1,14 +1,11 @@
-/** The type that all gates share, and the combination of several gates. This file knows no CMP and no law. */
+/** What all gates share, and the combination of several. This file knows no CMP and no law. */
 
 import { isDevelopment } from '../../token/development.ts';
 
-/**
- * Answers whether there is consent, at once or later, and calls `onChange` for every later change. Suits the session's option
- * `consent`. Only `true` is consent.
- */
+/** Answers whether there is consent, at once or later, and calls `onChange` for every later change. Only `true` is consent. */
 export type ConsentGate = (onChange: (granted: boolean) => void) => boolean | Promise<boolean>;
 
-/** `start` is called once for each caller of the gate, with a function that receives decisions; `undefined` is no decision. */
+/** `start` is called once for each caller of the gate. `undefined` is no decision. */
 export function createGate(start: (decide: (granted: boolean | undefined) => void) => void): ConsentGate {
   return (onChange) => {
     let latest: boolean | undefined;
@@ -29,14 +26,10 @@ export function createGate(start: (decide: (granted: boolean | undefined) => voi
 }
 
 /**
- * Combine gates: yes when all of them say yes, no as soon as one of them says no, and no decision until then.
+ * Combine gates: yes when all of them say yes, no as soon as one says no, and no decision until then. A gate that throws or rejects says
+ * no, and so does any value but `true`. A first answer after a call of `onChange` does not count. Without gates the answer is no.
  *
- * A gate that throws or rejects says no, and so does any value other than `true`. Once a gate has called `onChange`, its
- * first answer no longer counts, even if it arrives later.
- *
- * @param gates  if there are none, the answer is no.
- * @example
- * createSession({ baseUrl, consent: allOf(tcfConsent(), gpcConsent()) });
+ * @example createSession({ baseUrl, consent: allOf(tcfConsent(), gpcConsent()) });
  */
 export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
   return createGate((decide) => {

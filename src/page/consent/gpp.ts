@@ -1,6 +1,5 @@
 /**
- * GPP CMP API 1.1, with the sections for the EU (2) and for the US and its states (7 to 27). The US sections share the names and
- * values of their fields, so one rule covers them all. Data that this file does not understand is no consent.
+ * GPP CMP API 1.1: sections 2 (EU) and 7 to 27 (US), whose fields share names and values. What this file does not understand is no consent.
  * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
  */
 
@@ -10,7 +9,6 @@ import { type EuChoices, type Flags, hasEuConsent } from './tcf.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The argument of a listener of `__gpp`. */
 interface GppEvent {
   readonly pingData?: {
     readonly signalStatus?: unknown;
@@ -20,7 +18,7 @@ interface GppEvent {
   };
 }
 
-/** The fields of section 2 that are read here. Lists of purposes start with purpose 1; lists of vendors contain IDs. */
+/** Section 2. Lists of purposes start with purpose 1; lists of vendors contain IDs. */
 interface EuSection {
   readonly Created?: string | number | Date;
   readonly IsServiceSpecific?: boolean;
@@ -34,7 +32,7 @@ interface EuSection {
 
 const EU = 2;
 const CALIFORNIA = 8;
-/** Value of `applicableSections` if no section applies. */
+/** In `applicableSections`: no section applies. */
 const NONE = -1;
 /** After `us`, the API prefixes of the sections from ID 7 on. */
 const US_PREFIXES = 'nat ca va co ut ct fl mt or tx de ia ne nh nj tn mn md in ky ri'.split(' ');
@@ -72,9 +70,8 @@ function euChoicesOf(section: EuSection): EuChoices {
 }
 
 /**
- * Whether a field of a US section refuses. Fields of choices hold 0 (not applicable), 1 (opted out, or no consent) or 2 (did not
- * opt out, or consent), or a list of these. Fields of notices hold 0, 1 (given) or 2 (not given): a user who was not notified of
- * a choice has not made it. `Gpc` is Global Privacy Control.
+ * Choices are 0 (not applicable), 1 (opted out, or no consent) or 2 (did not opt out, or consent), or a list of these. Notices are 0,
+ * 1 (given) or 2 (not given): a user who was not notified of a choice has not made it. `Gpc`: Global Privacy Control.
  */
 function isRefusal([name, value]: [string, unknown]): boolean {
   const isChoice = /OptOut$|Consents?$|^SensitiveDataProcessing$|^Gpc$/.test(name);
@@ -82,7 +79,7 @@ function isRefusal([name, value]: [string, unknown]): boolean {
   return (isChoice || /Notice$/.test(name)) && ![value].flat().every((item) => allowed.includes(item));
 }
 
-/** Whether a CMP reports the US section with this ID, and in it the opt-outs that every such section has. */
+/** Whether a CMP reports this section, and in it the opt-outs that every US section has. */
 function hasUsSection(id: number, sections: Fields): boolean {
   const prefix = `us${US_PREFIXES[id - 7]}`;
   // Before GPP 1.1, the prefixes ended with the version.
@@ -105,15 +102,11 @@ function hasUsRefusal(sections: Fields): boolean {
 }
 
 /**
- * Create a gate from the GPP API, `__gpp`.
+ * Create a gate from the GPP API, `__gpp`. Yes: no section applies, or every section that applies is reported and none refuses. Section 2
+ * has the rule of {@link tcfConsent}; a US section refuses with an opt-out, a missing consent or notice, or Global Privacy Control. No:
+ * another section applies, or the CMP is ready but does not say which. Until it is ready, the previous decision stands.
  *
- * The answer is yes if the CMP says that no section applies, or if it reports every section that applies and none refuses:
- * section 2 by the rule of {@link tcfConsent}; a US section if it has no opt-out, no missing consent, no missing notice and no
- * Global Privacy Control. The answer is no if the CMP is ready but does not say which sections apply, or if another section
- * applies. Until the CMP is ready there is no new decision: the previous one stands.
- *
- * @example
- * createSession({ baseUrl, consent: gppConsent({ name: 'uid2' }) });
+ * @example createSession({ baseUrl, consent: gppConsent({ name: 'uid2' }) });
  */
 export function gppConsent(options: CmpOptions = {}): ConsentGate {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('gppConsent', options);

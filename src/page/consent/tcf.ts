@@ -14,7 +14,6 @@ interface LegalBases {
   readonly legitimateInterests?: Flags;
 }
 
-/** The choices of a user under GDPR, with the names of `TCData`. */
 export interface EuChoices {
   readonly purpose?: LegalBases;
   readonly vendor?: LegalBases & { readonly disclosedVendors?: Flags };
@@ -23,7 +22,6 @@ export interface EuChoices {
   readonly isServiceSpecific?: unknown;
 }
 
-/** The argument of a listener of `__tcfapi`. */
 interface TcData extends EuChoices {
   readonly gdprApplies?: unknown;
   readonly eventStatus?: unknown;
@@ -39,12 +37,12 @@ const TCF_2_FROM = Date.UTC(2019, 7);
 /** TC strings created from this day on (TCF 2.3) are valid only if they list the vendors that were disclosed to the user. */
 const DISCLOSURE_REQUIRED_FROM = Date.UTC(2026, 1, 28);
 
-/** Tell whether a value is a TC string of version 2. It starts with `C`, which encodes the version. */
+/** Of version 2, which the `C` encodes. */
 function isTcString(value: unknown): value is string {
   return typeof value === 'string' && /^C[\w-]{7}/.test(value);
 }
 
-/** Read the time of creation from a TC string, in ms: after 6 bits of version, 36 bits of deciseconds. */
+/** In ms: after 6 bits of version, 36 bits of deciseconds. */
 function createdAtOf(tcString: string): number {
   const bytes = atob(tcString.slice(0, 8).replace(/-/g, '+').replace(/_/g, '/'));
   const bits = [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0);
@@ -53,11 +51,8 @@ function createdAtOf(tcString: string): number {
 }
 
 /**
- * Decide by the user's choices under GDPR; also the rule for section 2 of the GPP.
- *
- * @param createdAt  when the choices were recorded, epoch ms; NaN if that cannot be read. Undefined if the CMP does not say: then
- *   its flags alone decide.
- * @param namesDisclosed  whether the choices list the vendors that were disclosed, even if `vendor.disclosedVendors` does not.
+ * @param createdAt  epoch ms; NaN if it cannot be read. Undefined if the CMP does not say: then its flags alone decide.
+ * @param namesDisclosed  the choices list the vendors that were disclosed, even if `vendor.disclosedVendors` does not.
  */
 export function hasEuConsent(
   { purpose, vendor, publisher, isServiceSpecific }: EuChoices,
@@ -92,14 +87,11 @@ export function hasEuConsent(
 }
 
 /**
- * Create a gate from the TCF API, `__tcfapi`.
+ * Create a gate from the TCF API, `__tcfapi`. If GDPR does not apply, the answer is yes, or no for `euid`. If it applies, or the CMP does
+ * not say, the answer is yes with the legal basis that {@link CmpOptions} describe, and always no for `uid2`. While the CMP shows its
+ * dialog, the previous decision stands.
  *
- * If GDPR does not apply, the answer is yes, or no for `euid`. If it applies, or the CMP does not say whether it does, the
- * answer is yes with the legal basis that {@link CmpOptions} describe, and always no for `uid2`. While the CMP shows its
- * dialog there is no new decision: the previous one stands.
- *
- * @example
- * createSession({ baseUrl, consent: tcfConsent({ name: 'euid' }) });
+ * @example createSession({ baseUrl, consent: tcfConsent({ name: 'euid' }) });
  */
 export function tcfConsent(options: CmpOptions = {}): ConsentGate {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('tcfConsent', options);

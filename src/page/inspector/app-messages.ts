@@ -1,4 +1,4 @@
-/** Messages between a page and the app around it, of which `tessera-id/webview` tells without their bodies. */
+/** Messages between a page and the app around it, without their bodies. */
 
 const WORDS = {
   from: ['page', 'app'],
@@ -6,11 +6,7 @@ const WORDS = {
   type: ['hello', 'get', 'changed', 'set', 'clear'],
 };
 
-/**
- * Listen to the messages: `app: evt set gen 3`. Any script can dispatch the event, so only known words are passed on.
- *
- * @returns the unsubscribe function.
- */
+/** `app: evt set gen 3`. Any script can dispatch the event, so only known words are passed on. Returns the unsubscribe function. */
 export function listenToApp(listener: (message: string) => void): () => void {
   const hear = ({ detail }: Event & { readonly detail?: unknown }) => {
     const members = Object(detail) as Record<string, unknown>;

@@ -1,25 +1,17 @@
-/**
- * Lets the inspectors of all tabs of one origin show one another's lanes, over their own BroadcastChannel. The session's channel
- * and store are not touched.
- */
+/** The inspectors of all tabs of one origin show one another's lanes, over a BroadcastChannel of their own. */
 
 import type { Entry, Lane } from './entries.ts';
 
-/** Longest list of entries that is sent and accepted. */
 const MAX_ENTRIES = 150;
 /** The latest instant that `Date` can write. A later one would make the report throw. */
 const MAX_DATE = 8.64e15;
 
-function isTime(value: unknown) {
-  return typeof value === 'number' && Math.abs(value) <= MAX_DATE;
-}
-
 function isEntry(value: unknown) {
   const { at, text, label = '' } = Object(value) as Record<keyof Entry, unknown>;
-  return isTime(at) && typeof text === 'string' && typeof label === 'string';
+  return typeof at === 'number' && Math.abs(at) <= MAX_DATE && typeof text === 'string' && typeof label === 'string';
 }
 
-/** Tell whether a message is a lane that can be shown: another version of the inspector may have sent it, or any other script. */
+/** Whether a message is a lane that can be shown: another version of the inspector may have sent it, or any other script. */
 export function isLane(value: unknown): value is Lane {
   const { tab, label, status, entries } = Object(value) as Record<keyof Lane, unknown>;
   if (![tab, label, status].every((text) => typeof text === 'string')) return false;
@@ -29,13 +21,7 @@ export function isLane(value: unknown): value is Lane {
 /** Messages: a lane; `HELLO`, which asks all others for their lanes; or the name of a tab that has gone. */
 const HELLO = 'hello';
 
-/**
- * Connect to the inspectors of other tabs.
- *
- * @param name      of the session. Inspectors of other sessions are ignored.
- * @param ownLane   this tab's lane; undefined if there is no session yet.
- * @param onLanes   called with the lanes of all other tabs after any change.
- */
+/** `name`: of the session. `ownLane`: undefined without a session. `onLanes`: called with the lanes of all other tabs. */
 export function connectLanes(name: string, ownLane: () => Lane | undefined, onLanes: (lanes: readonly Lane[]) => void) {
   const others = new Map<string, Lane>();
   let channel: BroadcastChannel | undefined;

@@ -1,6 +1,6 @@
 /** Draws shapes as SVG. */
 
-import type { Figure, Shape } from './figure.ts';
+import type { Shape } from './figure.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -13,10 +13,4 @@ export function svg(tag: string, attributes: Shape['attributes'], ...parts: read
 
 export function draw({ tag, name, attributes, text = '' }: Shape): SVGElement {
   return svg(tag, { class: name, ...attributes }, text);
-}
-
-/** Make `element` show the figure. */
-export function drawFigure(element: Element, { width, height, shapes }: Figure): void {
-  element.setAttribute('viewBox', `0 0 ${width} ${height}`);
-  element.replaceChildren(...shapes.map(draw));
 }

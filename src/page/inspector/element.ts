@@ -1,32 +1,29 @@
-/** `<tessera-inspector>`: records a session, shows the lanes of all tabs as a figure and as a list, and copies a report. */
+/** `<tessera-inspector>`: the lanes of all tabs as a figure and as a list, and a report to copy. */
 
+import { durationText, explainState, REASONS } from '../../session/explain/state.ts';
 import type { Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';
 import { connectLanes } from './channel.ts';
-import { drawFigure } from './draw.ts';
-import { type Lane, REASONS } from './entries.ts';
+import { draw } from './draw.ts';
+import type { Lane } from './entries.ts';
 import { layOut } from './figure.ts';
 import { createParts, showList } from './parts.ts';
-import { createRecording, type Recording } from './record.ts';
+import { createRecording } from './record.ts';
 import { CSS } from './style.ts';
-import { durationText, reportText, statusOf } from './text.ts';
+import { reportText, statusOf } from './text.ts';
 
-/**
- * The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s; default 120, at most
- * 30 days), `docked`.
- */
+/** Attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s; default 120, at most 30 days), `docked`. */
 export interface InspectorElement extends HTMLElement {
-  /** What to record. Recording begins when it is set. */
+  /** Recording begins when it is set. */
   session: Session | undefined;
   /** The session's `now`, if it has one. Set it before the session. Default `Date.now`. */
   now: () => number;
-  /** The support log that "Copy report" copies. */
   readonly report: string;
 }
 
 /** How often the figure moves, ms; only once a second if a user prefers reduced motion. */
 const FRAME_MS = 250;
-/** Changes come in bursts: the other tabs get one message for each, after this time, ms. */
+/** The other tabs get one message for each burst of changes. */
 const BURST_MS = 100;
 const MAX_SPAN_S = 30 * 86_400;
 
@@ -36,7 +33,7 @@ const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
 class TesseraInspector extends Base implements InspectorElement {
   declare now: () => number;
   #session: Session | undefined;
-  #recording: Recording | undefined;
+  #recording: ReturnType<typeof createRecording> | undefined;
   #lanes: ReturnType<typeof connectLanes> | undefined;
   #others: readonly Lane[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -68,7 +65,11 @@ class TesseraInspector extends Base implements InspectorElement {
   }
 
   get report(): string {
-    return reportText(this.#all(), this.now());
+    const session = this.#session;
+    const state = session
+      ? explainState(session.state, session.advertisingToken, this.now())
+      : 'There is no session yet.';
+    return reportText(state, this.#all(), this.now());
   }
 
   connectedCallback(): void {
@@ -84,7 +85,7 @@ class TesseraInspector extends Base implements InspectorElement {
     this.#show();
   }
 
-  /** Leave nothing that holds the element or that the session would call. Recorded entries stay. */
+  /** Nothing stays that holds the element or that the session would call. Recorded entries stay. */
   disconnectedCallback(): void {
     this.#recording?.stop();
     clearInterval(this.#timer);
@@ -116,11 +117,9 @@ class TesseraInspector extends Base implements InspectorElement {
   }
 
   #all(): Lane[] {
-    const own = this.#ownLane();
-    return own ? [own, ...this.#others] : [...this.#others];
+    return [this.#ownLane() ?? [], ...this.#others].flat();
   }
 
-  /** Something was recorded here. */
   #changed(): void {
     if (!this.#lanes) return;
     this.#sending ??= setTimeout(() => {
@@ -141,7 +140,10 @@ class TesseraInspector extends Base implements InspectorElement {
     const span = Number(this.getAttribute('span'));
     const spanMs = 1000 * Math.min(span > 0 ? span : 120, MAX_SPAN_S);
     const figure = this.#find('.figure');
-    drawFigure(figure.firstElementChild!, layOut(this.#all(), now, spanMs, figure.clientWidth));
+    const image = figure.firstElementChild!;
+    const { height, shapes } = layOut(this.#all(), now, spanMs, figure.clientWidth);
+    image.setAttribute('viewBox', `0 0 ${figure.clientWidth} ${height}`);
+    image.replaceChildren(...shapes.map(draw));
     const { phase = '', next } = this.#session?.state ?? {};
     this.#find('strong').textContent = phase === 'optedOut' ? 'opted out' : phase;
     const when = next?.at && next.at > now ? ` in ${durationText(next.at - now)}` : '';
@@ -166,13 +168,7 @@ class TesseraInspector extends Base implements InspectorElement {
   }
 }
 
-/**
- * Define `<tessera-inspector>`, unless it is defined or there is no DOM. Importing `tessera-id/inspector` calls this.
- *
- * @example
- * import 'tessera-id/inspector';
- * document.querySelector('tessera-inspector').session = session;
- */
+/** Define `<tessera-inspector>`, unless it is defined or there is no DOM. Importing `tessera-id/inspector` calls this. */
 export function defineInspector(): void {
   const elements = globalThis.customElements;
   if (elements && !elements.get('tessera-inspector')) elements.define('tessera-inspector', TesseraInspector);

@@ -1,7 +1,4 @@
-/**
- * The figure: converts the lanes of all tabs to shapes with coordinates. Pure: it draws nothing and has no clock. A label that does
- * not fit is omitted, never clipped: the list beside the figure contains every word.
- */
+/** The figure: lanes to shapes with coordinates. A label that does not fit is omitted: the list beside the figure has every word. */
 
 import type { Entry, Lane } from './entries.ts';
 import { nameOf, timeText } from './text.ts';
@@ -14,12 +11,6 @@ export interface Shape {
   readonly text?: string | undefined;
 }
 
-export interface Figure {
-  readonly width: number;
-  readonly height: number;
-  readonly shapes: readonly Shape[];
-}
-
 /** The fraction of the width that lies after now. */
 const FUTURE = 0.3;
 /** Heights, px. */
@@ -30,7 +21,7 @@ const LANE = HEAD + BAR + 42;
 /** Average width of a character, px; labels have 11 px. */
 const CHARACTER = 6.1;
 const DAY = 86_400;
-/** Distances of ticks, s. */
+/** Between ticks, s. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, DAY, 7 * DAY];
 
 /** Instant, epoch ms -> CSS px from the left edge; at most slightly outside the figure. */
@@ -48,13 +39,11 @@ function word(name: string, x: number, y: number, text: string): Shape {
   return { tag: 'text', name, attributes: { x, y }, text };
 }
 
-/** Draw a rectangle; nothing if it is empty. */
 export function bar(name: string, from: number, to: number, y: number, height: number): Shape[] {
   const width = Math.max(1.5, to - from);
   return to > from ? [{ tag: 'rect', name, attributes: { x: from, y, width, height, rx: 3 } }] : [];
 }
 
-/** Symbols around the point 0, 0. */
 const SYMBOLS = {
   answered: 'M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z',
   none: 'M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z',
@@ -72,8 +61,7 @@ export function refreshToken(from: number, to: number, y: number): Shape[] {
   return to > from ? [line('refreshable', from, y, to, y), line('ends', to, y - 6, to, y + 6)] : [];
 }
 
-/** Lay out the last `spanMs`, and what is planned. The first lane is this tab's. */
-export function layOut(lanes: readonly Lane[], now: number, spanMs: number, width: number): Figure {
+export function layOut(lanes: readonly Lane[], now: number, spanMs: number, width: number) {
   const from = now - spanMs * (1 - FUTURE);
   const x = (at: number) => Math.max(-8, Math.min(width + 8, ((at - from) / spanMs) * width));
   const height = AXIS + lanes.length * LANE;
@@ -83,13 +71,13 @@ export function layOut(lanes: readonly Lane[], now: number, spanMs: number, widt
     ...lanes.flatMap(({ entries }, index) =>
       entries.flatMap((entry) => tokenShapes(entry, topOf(index) + HEAD, x, now)),
     ),
-    // A veil covers the tokens that are planned, but not words.
+    // Drawn over the tokens that are planned, but below all words.
     ...bar('future', x(now), width + 8, AXIS, height),
-    ...lanes.flatMap((lane, index) => laneShapes(lane, index, topOf(index), x, now, width)),
     line('now', x(now), AXIS, x(now), height),
+    ...lanes.flatMap((lane, index) => laneShapes(lane, index, topOf(index), x, now, width)),
     word('now-label', x(now), AXIS - 6, 'now'),
   ];
-  return { width, height, shapes };
+  return { height, shapes };
 }
 
 function axisShapes(from: number, spanMs: number, x: Scale, width: number, height: number): Shape[] {
@@ -123,7 +111,6 @@ function tokenShapes(entry: Entry, y: number, x: Scale, now: number): Shape[] {
   return shapes;
 }
 
-/** Everything of a lane but its tokens. */
 function laneShapes(lane: Lane, index: number, top: number, x: Scale, now: number, width: number): Shape[] {
   const middle = top + HEAD + BAR + 13;
   const head = [`${nameOf(lane, index)}: ${lane.status}`, nameOf(lane, index)].find((text) => widthOf(text) < width);

@@ -1,5 +1,6 @@
-/** The report of one session as text, for the console and for a report of an error. */
+/** The report of one session as text. */
 
+import { explainState } from '../../session/explain/state.ts';
 import type { Session } from '../../session/index.ts';
 import { checkSession } from '../adapter-options.ts';
 import { createRecording } from './record.ts';
@@ -13,24 +14,22 @@ export interface InspectorOptions {
 
 /** Watches one session. */
 export interface Inspector {
-  /** The newest 400 entries: attempts, waits, events and errors by their codes. It contains no token, key or error message. */
+  /** The state in two sentences: what the session has, and what it does next. */
+  explain(): string;
+  /** What `explain` returns, and the newest 400 attempts, waits, events and error codes; no token, key or error message. */
   report(): string;
-  /** Print the report to the console. */
   print(): void;
   /** Stop recording; recorded entries stay. */
   stop(): void;
 }
 
-/**
- * Watch a session, for debugging. It changes nothing, although reading the state makes the session compare its set with the clock.
- *
- * @example
- * inspect(tessera.session).print(); // in the console of a page
- */
+/** Watch a session: `inspect(tessera.session).print()` in the console of a page. It changes nothing. */
 export function inspect(session: Session, { now = Date.now }: InspectorOptions = {}): Inspector {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('inspect', session);
   const { entries, start, stop } = createRecording(session, now, () => {});
   start();
-  const report = () => reportText([{ tab: '1', label: '', status: statusOf(session.state), entries }], now());
-  return { report, print: () => console.log(report()), stop };
+  const explain = () => explainState(session.state, session.advertisingToken, now());
+  const report = () =>
+    reportText(explain(), [{ tab: '1', label: '', status: statusOf(session.state), entries }], now());
+  return { explain, report, print: () => console.log(report()), stop };
 }

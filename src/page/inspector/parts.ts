@@ -1,7 +1,4 @@
-/**
- * The parts of the element: heading, buttons, figure, legend, list. They are created one by one, because a page with
- * `require-trusted-types-for 'script'` refuses markup.
- */
+/** The parts of the element, created one by one: a page with `require-trusted-types-for 'script'` refuses markup. */
 
 import { draw, svg } from './draw.ts';
 import type { Lane } from './entries.ts';
@@ -28,7 +25,6 @@ const LEGEND: readonly (readonly [samples: readonly Shape[], text: string])[] = 
   [[symbol('event', 12, 7)], 'event'],
 ];
 
-/** Create what the shadow root of the element contains. */
 export function createParts(isDocked: boolean): Element[] {
   const keys = LEGEND.map(([samples, text]) =>
     html('li', {}, svg('svg', { viewBox: '0 0 24 14', 'aria-hidden': 'true' }, ...samples.map(draw)), text),
@@ -56,12 +52,13 @@ export function createParts(isDocked: boolean): Element[] {
 
 const LIST_LENGTH = 100;
 
-/** Fill the list: one entry per line, newest first. */
+/** Newest first. */
 export function showList(list: Element, lanes: readonly Lane[]): void {
   const lines = lanes
-    .flatMap((lane, index) => lane.entries.map(({ at, text }) => ({ at, text, who: nameOf(lane, index) })))
+    .flatMap((lane, index) =>
+      lane.entries.map(({ at, text }) => ({ at, cells: [timeText(at, 1), nameOf(lane, index), text] })),
+    )
     .sort((one, other) => other.at - one.at)
     .slice(0, LIST_LENGTH);
-  const cells = ({ at, text, who }: (typeof lines)[number]) => [timeText(at, 1), who, text];
-  list.replaceChildren(...lines.map((one) => html('li', {}, ...cells(one).map((text) => html('span', {}, text)))));
+  list.replaceChildren(...lines.map(({ cells }) => html('li', {}, ...cells.map((text) => html('span', {}, text)))));
 }

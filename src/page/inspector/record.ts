@@ -1,14 +1,20 @@
-/**
- * Records what a session does: each change of its state and each event becomes an entry. An attempt begins when `state.next` says
- * `in_progress`, and ends when it says something else. The changes in between determine its outcome.
- */
+/** Each change of a session's state and each event becomes an entry. An attempt lasts while `state.next` says `in_progress`. */
 
-import type { Cause, NextStep, Session, SessionState, TokenError } from '../../session/index.ts';
+import { REASONS } from '../../session/explain/state.ts';
+import type {
+  Cause,
+  EventName,
+  NextReason,
+  NextStep,
+  Session,
+  SessionState,
+  TokenError,
+  WaitReason,
+} from '../../session/index.ts';
 import { listenToApp } from './app-messages.ts';
-import { CAUSES, type Entry, REASONS } from './entries.ts';
+import { CAUSES, type Entry } from './entries.ts';
 import { timeText } from './text.ts';
 
-/** How many entries are kept. */
 const KEEP = 400;
 /** Waits for the store that are shorter than this are not interesting, ms. */
 const SHORT_MS = 100;
@@ -16,10 +22,7 @@ const SHORT_MS = 100;
 const OFFSET_STEP_MS = 1_000;
 /** The origin of a token, until an event tells it. */
 const UNKNOWN = 'held before the recording began';
-/** Waits that are part of normal operation: the figure shows only when they end. */
-const NORMAL: readonly NextStep['reason'][] = ['refresh_from', 'expires', 'host', 'storage'];
 
-/** What has been recorded, and the entries that are not over. */
 interface Log {
   readonly entries: Entry[];
   seen?: SessionState | undefined;
@@ -27,7 +30,6 @@ interface Log {
   /** Another set preceded `token`. */
   isReplacement?: boolean;
   wait?: { readonly entry: Entry; readonly next: NextStep } | undefined;
-  /** `from`: the state before the attempt. */
   attempt?: { readonly entry: Entry; readonly action: NextStep['action']; readonly from: SessionState } | undefined;
 }
 
@@ -53,7 +55,7 @@ function recordState(log: Log, at: number, state: SessionState): void {
   log.seen = state;
 }
 
-/** Equal in all states of one token set; undefined without a set. */
+/** Equal in all states of one token set. */
 function keyOf({ refreshAt, expiresAt, endsAt }: SessionState) {
   return expiresAt === undefined ? undefined : `${refreshAt}/${expiresAt}/${endsAt}`;
 }
@@ -82,9 +84,10 @@ function recordCause(log: Log, at: number, cause: Cause): void {
   const { token } = log;
   if (!token || token.label) return;
   change(token, { label: CAUSES[cause], text: token.text.replace(UNKNOWN, CAUSES[cause]) });
-  if (cause !== 'set' && cause !== 'provide') return;
-  const label = log.isReplacement ? 'New set' : 'Sign-in';
-  add(log, { kind: 'event', at, text: `${label}: ${cause}`, label });
+  if (cause === 'set' || cause === 'provide') {
+    const label = log.isReplacement ? 'New set' : 'Sign-in';
+    add(log, { kind: 'event', at, text: `${label}: ${cause}`, label });
+  } else cause satisfies 'refresh' | 'tab' | 'load';
 }
 
 function recordAttempt(log: Log, at: number, state: SessionState): void {
@@ -92,9 +95,9 @@ function recordAttempt(log: Log, at: number, state: SessionState): void {
   if (log.attempt && isOver(log.attempt.action, next)) {
     const { entry, action, from } = log.attempt;
     const ms = Math.round(at - entry.at);
-    const { words, ...fields } = outcomeOf(from, state, action);
+    const { text, ...fields } = outcomeOf(from, state, action);
     const label = fields.result === 'answered' ? `${ms} ms` : undefined;
-    change(entry, { label, ...fields, until: at, text: `Attempt (${action}): ${words}, after ${ms} ms` });
+    change(entry, { label, ...fields, until: at, text: `Attempt (${action}): ${text}, after ${ms} ms` });
     log.attempt = undefined;
   }
   if (next?.reason !== 'in_progress' || log.attempt) return;
@@ -114,21 +117,31 @@ function isOver(action: NextStep['action'], next: NextStep | undefined) {
   return next?.reason !== 'storage' && (next?.reason !== 'in_progress' || next.action !== action);
 }
 
-function outcomeOf(from: SessionState, state: SessionState, action: NextStep['action']) {
-  const began = (phase: SessionState['phase']) => state.phase === phase && from.phase !== phase;
-  const answered = (words: string) => ({ result: 'answered', words }) as const;
-  const none = (words: string) => ({ result: 'none', words }) as const;
-  if (began('optedOut')) return answered('the user has opted out');
-  if (began('empty')) return none('signed out meanwhile');
+function outcomeOf(from: SessionState, state: SessionState, action: NextStep['action']): Partial<Entry> {
+  const answered = (text: string): Partial<Entry> => ({ result: 'answered', text });
+  const none = (text: string): Partial<Entry> => ({ result: 'none', text });
+  const { phase } = state;
+  if (phase !== from.phase) {
+    if (phase === 'empty') return none('signed out meanwhile');
+    if (phase === 'ended') return answered('the refresh token has ended');
+    if (phase === 'optedOut') return answered('the user has opted out');
+    phase satisfies 'fresh' | 'due' | 'stale';
+  }
   if (keyOf(state) && keyOf(state) !== keyOf(from)) return answered('a new token');
-  if (began('ended')) return answered('the refresh token has ended');
   if (state.next?.reason === 'other_tab') return none('left to another tab');
   const { lastError } = state;
   if (lastError && lastError !== from.lastError) {
     const { code, status } = lastError;
-    return { result: 'failed', words: `failed, ${failureText(lastError)}`, label: `${status ?? code}` } as const;
+    return { result: 'failed', text: `failed, ${failureText(lastError)}`, label: `${status ?? code}` };
   }
   return none(action === 'provide' && state.next?.reason === 'host' ? 'nobody is signed in' : 'nothing new');
+}
+
+/** Whether a wait is part of normal operation: the figure shows only when it ends. */
+function isNormal(reason: NextReason): boolean {
+  if (reason === 'refresh_from' || reason === 'expires' || reason === 'host' || reason === 'storage') return true;
+  reason satisfies WaitReason | 'in_progress' | 'other_tab' | 'hidden' | 'consent';
+  return false;
 }
 
 function recordWait(log: Log, at: number, { next }: SessionState): void {
@@ -142,56 +155,43 @@ function recordWait(log: Log, at: number, { next }: SessionState): void {
   if (!next || next.reason === 'in_progress') return;
   const { action, reason, at: plannedAt } = next;
   const planned = plannedAt === undefined ? '' : ` at ${timeText(plannedAt, 1)}`;
-  const text = `Next: ${action}${planned} (${reason}: ${REASONS[reason]})`;
-  const label = NORMAL.includes(reason) ? undefined : reason;
+  const text = `Next: ${action}${planned} (${REASONS[reason]})`;
+  const label = isNormal(reason) ? undefined : REASONS[reason];
   log.wait = { entry: add(log, { kind: 'wait', at, plannedAt, text, label }), next };
 }
 
-export interface Recording {
-  readonly entries: readonly Entry[];
-  /** Start, or continue after `stop`. */
-  start(): void;
-  stop(): void;
-}
-
-/**
- * Create a recording, which does not run yet.
- *
- * @param now       local clock, epoch ms: the session's own clock, if it has one.
- * @param onChange  called after each observation.
- */
-export function createRecording(session: Session, now: () => number, onChange: () => void): Recording {
+/** `now`: epoch ms by the session's own clock, if it has one. `onChange`: called after each observation. */
+export function createRecording(session: Session, now: () => number, onChange: () => void) {
   const log: Log = { entries: [] };
   let unsubscribes: readonly (() => void)[] = [];
-  const look = () => {
+  const look = (also?: () => void) => {
     recordState(log, now(), session.state);
+    also?.();
     onChange();
   };
-  const record = (kind: Entry['kind'], text: string, label?: string) => {
-    look();
-    // A request to the app is repeated until it is answered.
-    if (kind !== 'note' || log.entries.at(-1)?.text !== text) add(log, { kind, at: now(), text, label });
-    onChange();
-  };
+  const record = (kind: Entry['kind'], text: string, label?: string) =>
+    look(() => {
+      // A request to the app is repeated until it is answered.
+      if (kind !== 'note' || log.entries.at(-1)?.text !== text) add(log, { kind, at: now(), text, label });
+    });
   const stop = () => {
     for (const unsubscribe of unsubscribes) unsubscribe();
   };
   return {
-    entries: log.entries,
+    entries: log.entries as readonly Entry[],
     stop,
     start: () => {
       stop();
+      const events = {
+        token: session.on('token', ({ cause }) => look(() => recordCause(log, now(), cause))),
+        expired: session.on('expired', ({ token }) => record('event', `Expired: ${token}`, 'Expired')),
+        optout: session.on('optout', () => record('event', 'Opt-out', 'Opt-out')),
+        needsTokens: session.on('needsTokens', ({ reason }) => record('event', `A new set is needed: ${reason}`)),
+        error: session.on('error', (error) => record('note', `Error: ${failureText(error)}`)),
+      } satisfies Record<EventName, () => void>;
       unsubscribes = [
-        session.subscribe(look),
-        session.on('token', ({ cause }) => {
-          look();
-          recordCause(log, now(), cause);
-          onChange();
-        }),
-        session.on('expired', ({ token }) => record('event', `Expired: ${token}`, 'Expired')),
-        session.on('optout', () => record('event', 'Opt-out', 'Opt-out')),
-        session.on('needsTokens', ({ reason }) => record('event', `A new set is needed: ${reason}`)),
-        session.on('error', (error) => record('note', `Error: ${failureText(error)}`)),
+        session.subscribe(() => look()),
+        ...Object.values(events),
         listenToApp((message) => record('note', `Message: ${message}`)),
       ];
       look();

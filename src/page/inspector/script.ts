@@ -1,7 +1,4 @@
-/**
- * `tessera-inspector.js`: shows the timeline at the bottom of any page whose session is `window.tessera.session`. Runs from a
- * script tag, a bookmarklet, or a line pasted into the console. Loading it again removes the timeline.
- */
+/** `tessera-inspector.js`: the timeline at the bottom of a page with `window.tessera`. Loading it again removes the timeline. */
 
 import { ownGlobal } from '../clobbering.ts';
 import type { Tessera } from '../global.ts';

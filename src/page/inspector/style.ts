@@ -1,4 +1,4 @@
-/** The style of the element, for a constructed style sheet: a Content Security Policy without `unsafe-inline` permits it. */
+/** For a constructed style sheet: a Content Security Policy without `unsafe-inline` permits it. */
 
 export const CSS = `
 :host { display: block; container-type: inline-size; color: var(--ink); background: var(--paper); font: 400 0.875rem/1.5 system-ui, sans-serif;

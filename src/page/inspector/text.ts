@@ -1,9 +1,9 @@
-/** Words that the parts of the inspector share, and the report. Pure. */
+/** Words that the parts of the inspector share, and the report. */
 
 import type { SessionState } from '../../session/index.ts';
 import type { Lane } from './entries.ts';
 
-/** The time of day, with seconds if ticks are less than a minute apart, and the date if they are a day apart. */
+/** With seconds if ticks are less than a minute apart, and the date if they are a day apart. */
 export function timeText(at: number, stepMs: number): string {
   const time = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -12,15 +12,6 @@ export function timeText(at: number, stepMs: number): string {
   return stepMs < 60_000 ? `${clock}:${two(time.getSeconds())}` : clock;
 }
 
-/** `90 s`, `15 min`, `3 h`, `30 d`. */
-export function durationText(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
-}
-
-/** The name of a lane; the first one is this tab's. */
 export function nameOf({ tab, label }: Lane, index: number) {
   return label || (index === 0 ? 'This tab' : `Tab ${tab}`);
 }
@@ -30,8 +21,8 @@ export function statusOf({ phase, persistence, clockOffsetMs }: SessionState): s
   return `phase ${phase}, stored in ${persistence}${offset ? `, clock ${offset} s off` : ''}`;
 }
 
-/** The support log of all tabs. It contains no address, because a path may contain personal data. */
-export function reportText(lanes: readonly Lane[], now: number): string {
+/** `state`: of this tab, in words. The report contains no address, because a path may contain personal data. */
+export function reportText(state: string, lanes: readonly Lane[], now: number): string {
   const page = {
     secure: globalThis.isSecureContext === true,
     visible: globalThis.document?.visibilityState === 'visible',
@@ -40,6 +31,7 @@ export function reportText(lanes: readonly Lane[], now: number): string {
   };
   const features = Object.entries(page).map(([name, value]) => `${name} ${value ? 'yes' : 'no'}`);
   const lines = [
+    state,
     `Tessera support log, ${new Date(now).toISOString()}. It contains no token, key or personal data.`,
     `Page: ${features.join(', ')}`,
   ];

@@ -1,7 +1,4 @@
-/**
- * The functions of the page that receive events: `callbacks` of the global, and the deprecated ones of `init`. One that throws or
- * rejects does not stop the others.
- */
+/** The page's functions that receive events: `callbacks`, and the deprecated ones of `init`. One that throws does not stop the others. */
 
 import { LEGACY, type LegacyStatus } from './status.ts';
 import type { Callback, CallbackPayload, EventType, Identity, LegacyCallback } from './types.ts';
@@ -12,9 +9,8 @@ export function run(work: () => unknown): void {
 }
 
 export interface Callbacks {
-  /** The array that pages push onto. A page may assign another one: that receives the later events. */
+  /** A page may assign another array: that receives the later events. */
   list: Callback[];
-  /** `to`: default: all. */
   emit(event: EventType, identity: Identity | null, to?: readonly Callback[]): void;
   addLegacy(callback: LegacyCallback): void;
   emitLegacy(status: LegacyStatus, token?: string): void;
@@ -28,7 +24,7 @@ export function createCallbacks(list: Callback[], current: () => Identity | null
     for (const callback of [...to]) run(() => callback(event, payload));
   };
   const push = (...more: Callback[]) => {
-    // What they have missed. As in the UID2 SDK, only the event at load has an identity.
+    // As in the UID2 SDK, `SdkLoaded` has an identity only at load.
     send(more, 'SdkLoaded', {});
     const identity = current();
     if (identity !== undefined) send(more, 'InitCompleted', { identity });

@@ -7,8 +7,8 @@ import type { Change } from '../../session/rules/record.ts';
 import { createCore, sessionOf } from '../../session/session.ts';
 import { addressFault, ownMembers, parseBaseUrl, throwIf } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
+import { ignoreFailure } from '../../token/errors.ts';
 import { type TokenSet, toWire, type WireTokenSet } from '../../token/token-set.ts';
-import { tryTo } from './places.ts';
 import {
   BEFORE_ALL,
   type Candidate,
@@ -42,7 +42,7 @@ const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu
 /** How long `InitCompleted` waits for the record if another place holds an answer, ms. */
 const RECORD_WAIT_MS = 250;
 
-/** `ownsCookie`: the cookie is written or erased; default: in cookie mode, and after an opt-out. Otherwise it is a server's. */
+/** `ownsCookie`: whether to write or erase the cookie; else it is a server's. */
 function keep(
   { places, options }: DropIn,
   candidate: Candidate | undefined,
@@ -65,17 +65,14 @@ function keepChange(dropIn: DropIn, answer: Candidate['answer'], ownsCookie?: bo
   return candidate;
 }
 
-/**
- * Apply to the session what its record does not contain yet: what the page has supplied, or what a server, another host or another
- * tab has put into the places. Returns whether there is anything.
- */
+/** Apply what the record does not contain yet: of the page, or what others put into the places. Returns whether there is anything. */
 export function follow(dropIn: DropIn): boolean {
   const { state, considered } = dropIn;
   if (!isSettled(state)) return false;
   const { core } = state;
   const { newest, supplied } = choiceNow(dropIn);
   const change = (made: Change) => void commit(core, made).catch(() => {});
-  const isRecordOld = isNews(core.records.latest(), newest);
+  const isRecordOld = isNews(core.shown.latest(), newest);
   if (isRecordOld) change((record) => withNewest(record, newest));
   // After an opt-out, a set waits until the service accepts it.
   const isNew = supplied && !considered.has(supplied.refreshToken);
@@ -106,36 +103,30 @@ function announce(dropIn: DropIn, state: Started): void {
   for (const event of events) if (dropIn.reported) callbacks.emit(event, identityOf(dropIn));
 }
 
-/**
- * Emit `InitCompleted` now, unless it has been: before a change of the page, whose events follow it, and while the database hangs.
- * Returns the state after the callbacks.
- */
+/** Emit `InitCompleted`, unless it has been: the events of a change of the page follow it. Returns the state after the callbacks. */
 function completeInit(dropIn: DropIn): State {
   if (!dropIn.reported && dropIn.state) announce(dropIn, dropIn.state);
   return dropIn.state;
 }
 
-/** The session or the options may have changed: update the places and emit events. */
+/** The session or the options may have changed. */
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || follow(dropIn)) return;
   const candidate = candidateOfRecord(recordOf(state), needsLogin(knownNow(dropIn)));
   dropIn.candidates = candidate ? [candidate] : [];
   keep(dropIn, candidate);
-  // What can be erased was: if it is there again, a server has set it again.
+  // A supplied set that the places hold later was set again, by a server, and counts even if it is the same.
   if (!choose(readCandidates(dropIn)).supplied) dropIn.considered.clear();
   announce(dropIn, state);
 }
 
 /** Stored options must not decide where a refresh token is sent, so a session refreshes only once the page has called `init`. */
 export function allowRefresh(core: Core, canRefresh = true): void {
-  Object.assign(core, { canRefresh });
+  Object.assign<Core, Pick<Core, 'canRefresh'>>(core, { canRefresh });
 }
 
-/**
- * @param page  the body of a generate response, or undefined.
- * @throws {TypeError} for an invalid `baseUrl`; nothing has changed then.
- */
+/** `page`: the body of a generate response. @throws {TypeError} for an invalid `baseUrl`; nothing has changed then. */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
   const address = options.baseUrl ?? BASE_URLS[product];
@@ -149,12 +140,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   if (fromPage) dropIn.candidates = [fromPage, ...dropIn.candidates];
   const { newest, supplied } = choiceNow(dropIn);
   const warnOfCookie = isDevelopment && watchCookie(dropIn, !newest && !supplied);
-  // Only what the page was rendered with may be old: what a server has set follows once the record is read. After an opt-out, a set
-  // waits until the opt-out is recorded.
+  // Only a set of the page: the session checks whether that is old. After an opt-out, it waits until the opt-out is recorded.
   const offer = fromPage && !fromPage.changedAt && newest?.answer !== 'optout' ? supplied : undefined;
   if (offer) {
     considered.add(offer.refreshToken);
-    // If nothing else is known, store it now: the page may be closed before the database responds.
+    // The page may be closed before the database responds.
     if (!newest) keep(dropIn, { answer: offer, changedAt: BEFORE_ALL });
   }
   const settings = {
@@ -200,16 +190,15 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   considered.add((candidate.answer as TokenSet).refreshToken);
   // After an opt-out, a set waits until the service accepts it.
   if (isMark(candidate) || knownNow(dropIn).condition !== 'optedOut') candidate = keepChange(dropIn, candidate.answer);
-  // A logout comes before it.
+  // Of what was known, only an opt-out still counts.
   dropIn.candidates = [candidate, ...dropIn.candidates.filter(({ answer }) => answer === 'optout')];
-  // Also before the record is read: what `init` was given comes before it.
+  // The record need not have been read: the session applies this after the set of `init`.
   void state.session.setTokens(identity as WireTokenSet);
 }
 
-/** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
   // The options from before `abort` contain the cookie's attributes. Damaged options of an earlier page are ignored.
-  if (!completeInit(dropIn)) tryTo(() => start(dropIn, dropIn.options));
+  if (!completeInit(dropIn)) ignoreFailure(() => start(dropIn, dropIn.options));
   if (!dropIn.state) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   dropIn.candidates = [keepChange(dropIn, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true)];
@@ -218,7 +207,6 @@ export function disconnect(dropIn: DropIn): void {
   void state.session.clear();
 }
 
-/** Stop, and emit nothing more. */
 export function abort(dropIn: DropIn): void {
   dropIn.state?.session.close();
   dropIn.state = null;

@@ -2,34 +2,34 @@
 
 import { choiceFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
-import { expectedGot } from '../../token/errors.ts';
+import { expectedGot, ignoreFailure } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
 import { abort, allowRefresh, disconnect, follow, setIdentity, start, update } from './drop-in.ts';
-import { createPlaces, tryTo } from './places.ts';
-import { type DropIn, identityOf, isRefreshing, knownNow } from './state.ts';
+import { createPlaces } from './places.ts';
+import { type DropIn, identityOf, isRefreshing, knownNow, type Started } from './state.ts';
 import { type Known, needsLogin } from './status.ts';
 import type { Callback, InitOptions, LegacyCallback, Product, Uid2 } from './types.ts';
-import { warnOfGeneration, watchForInit } from './warnings.ts';
+import { warnOfUnsupported, watchForInit } from './warnings.ts';
 
 const SHORTEST_RETRY_MS = 1_000;
 
-/** Return the options that are the page's own: not those that a link has put on `Object.prototype`. */
+/** Returns the page's own options: not those that a link has put on `Object.prototype`. */
 function checkOptions(given: InitOptions): InitOptions {
   const own = ownMembers<InitOptions>(given);
   const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = own;
   const fault =
     typeFault('init', 'object', given) ||
     (callback && typeFault('callback', 'function', callback)) ||
-    typeFault('refreshRetryPeriod', 'number', period);
+    typeFault('refreshRetryPeriod', 'positive', period);
   if (fault) throw new TypeError(fault);
   if (period < SHORTEST_RETRY_MS)
     throw new RangeError(expectedGot('refreshRetryPeriod', `${SHORTEST_RETRY_MS} or more`, period));
   return own;
 }
 
-/** If an option is invalid, nothing changes. Returns the callback. Without `base`, an earlier page has left the options. */
+/** Nothing changes if an option is invalid. `base`: the options of this page so far; undefined if an earlier page has left the given ones. */
 function configure(dropIn: DropIn, given: InitOptions, base?: InitOptions): LegacyCallback | undefined {
   const { identity, callback, ...more } = checkOptions(given);
   const { state, options: before } = dropIn;
@@ -39,9 +39,12 @@ function configure(dropIn: DropIn, given: InitOptions, base?: InitOptions): Lega
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
     // A malformed identity too: the legacy callbacks must receive its status.
     (identity && !((identity as WireTokenSet).identity_expires < state.session.state.expiresAt!));
-  dropIn.hasInit ||= !!base;
   if (needsStart) start(dropIn, options, identity);
-  else if (base) allowRefresh(state.core);
+  // Not before: an `init` that throws permits nothing.
+  if (base) {
+    dropIn.hasInit = true;
+    allowRefresh((dropIn.state as Started).core);
+  }
   dropIn.options = options;
   dropIn.places.writeOptions(options);
   return callback;
@@ -49,12 +52,12 @@ function configure(dropIn: DropIn, given: InitOptions, base?: InitOptions): Lega
 
 function refusal(product: Product, method: string): () => Promise<never> {
   return () => {
-    if (isDevelopment) warnOfGeneration(product, method);
+    if (isDevelopment) warnOfUnsupported(product, method);
     return Promise.reject(new TypeError('generate on your server, then call setIdentity'));
   };
 }
 
-/** Describe what the page may know. Look at the places first: a server may have set the cookie. */
+/** What the page may know, after a look at the places: a server may have set the cookie. */
 function lookAt(dropIn: DropIn): Known {
   follow(dropIn);
   return knownNow(dropIn);
@@ -84,7 +87,6 @@ function createMethods(dropIn: DropIn): Uid2 {
     getAdvertisingToken: () => lookAt(dropIn).token,
     getAdvertisingTokenAsync: async () => {
       for (;;) {
-        // Return a valid token without waiting for the record.
         const token = dropIn.state && lookAt(dropIn).token;
         if (token) return token;
         await dropIn.firstRead;
@@ -111,6 +113,9 @@ function createMethods(dropIn: DropIn): Uid2 {
     },
     hasOptedOut,
     isInitComplete: () => !!dropIn.reported,
+    get session() {
+      return dropIn.state?.session;
+    },
     disconnect: () => disconnect(dropIn),
     abort: () => abort(dropIn),
     setIdentityFromEmail: refusal(dropIn.product, 'setIdentityFromEmail'),
@@ -142,7 +147,6 @@ function createDropIn(product: Product, list: Callback[]): DropIn {
   return dropIn;
 }
 
-/** Install the global of a product on a page, and start with the options of an earlier page; see {@link installUid2}. */
 export function installOnPage(product: Product): Uid2 {
   const name = `__${product}` as const;
   const stub = ownGlobal(name) as Partial<Uid2> | undefined;
@@ -158,14 +162,14 @@ export function installOnPage(product: Product): Uid2 {
   const { earlier } = dropIn.places;
   // Start as an earlier page did, but without refreshes, unless this page has called `init`. Ignore damaged options.
   queueMicrotask(() => {
-    if (earlier && dropIn.state === undefined) tryTo(() => configure(dropIn, earlier));
+    if (earlier && dropIn.state === undefined) ignoreFailure(() => configure(dropIn, earlier));
   });
   return sdk;
 }
 
 function doNothing(): void {}
 
-/** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
+/** Those of a drop-in that never starts: nobody is signed in. */
 function createMethodsOnServer(product: Product): Uid2 {
   return {
     ...createMethods(createDropIn(product, [])),
@@ -177,21 +181,15 @@ function createMethodsOnServer(product: Product): Uid2 {
 }
 
 /**
- * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with
- * the options of an earlier page if there are any. On a server neither this function nor the methods do anything: nobody is
- * signed in.
+ * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with the
+ * options that an earlier page has left. On a server neither this function nor the methods do anything: nobody is signed in.
  *
  * @param product  default `uid2`: the global `__uid2`.
  * @throws {TypeError} in the development build, for another product.
  * @returns the global, or the existing one if it has an `init`.
- * @example
- * import { installUid2 } from 'tessera-id/uid2';
- *
- * const uid2 = installUid2();
- * uid2.init({ baseUrl: 'https://operator.example' });
+ * @example installUid2().init({ baseUrl: 'https://operator.example' });
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
   if (isDevelopment) throwIf(choiceFault('installUid2: product', ['uid2', 'euid'], product));
-  // There is no user on a server: the page starts in the browser.
   return typeof window === 'undefined' ? createMethodsOnServer(product) : installOnPage(product);
 }

@@ -1,12 +1,10 @@
-/**
- * The places outside the session's own database where an identity is stored: local storage, and a first-party cookie that servers
- * read. Nothing here throws: storage that is blocked, full or damaged is read as empty.
- */
+/** Local storage, and a first-party cookie that servers read. Nothing throws: what is blocked, full or damaged is read as empty. */
 
+import { ignoreFailure } from '../../token/errors.ts';
 import { readDocumentCookie, writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
-/** The options that are stored for a later page. A page may pass more to `init`, such as an email address. */
+/** Stored for a later page. A page may pass more to `init`, such as an email address. */
 const OPTION_NAMES = [
   'baseUrl',
   'refreshRetryPeriod',
@@ -20,34 +18,22 @@ export interface Found {
   readonly value: unknown;
 }
 
-/** The value to keep in each place; undefined erases it. */
+/** Undefined erases a value. */
 export interface Kept {
   /** Kept until its `refresh_expires`. */
   readonly cookie: Identity | undefined;
   readonly local: Identity | undefined;
 }
 
-export function tryTo<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
-
 function parseLocal(key: string): unknown {
-  return tryTo(() => JSON.parse(localStorage.getItem(key)!));
+  return ignoreFailure(() => JSON.parse(localStorage.getItem(key)!));
 }
 
-/**
- * Write a value, or remove it. If it cannot be written, erase the former value, which may belong to another user.
- *
- * @param names  the members to keep; default: all.
- */
+/** If a value cannot be written, erase the former one, which may belong to another user. `names`: the members to keep; default all. */
 function writeLocal(key: string, value: unknown, names?: string[]): void {
-  tryTo(() => {
+  ignoreFailure(() => {
     const text = JSON.stringify(value, names) ?? null;
-    if (text && text !== localStorage.getItem(key)) tryTo(() => localStorage.setItem(key, text));
+    if (text && text !== localStorage.getItem(key)) ignoreFailure(() => localStorage.setItem(key, text));
     // A script of the page may have replaced `setItem`, so read the value back instead of relying on an exception.
     if (text !== localStorage.getItem(key)) localStorage.removeItem(key);
   });
@@ -62,25 +48,22 @@ export function cookieNameOf(product: Product): string {
   return product === 'uid2' ? '__uid_2' : '__euid';
 }
 
-/** Read the encoded values of a cookie: one for each domain and path that has it. */
+/** The encoded values of a cookie: one for each domain and path that has it. */
 export function readCookies(name: string): string[] {
-  return (tryTo(readDocumentCookie) ?? '')
+  return (ignoreFailure(readDocumentCookie) ?? '')
     .split('; ')
     .filter((row) => row.startsWith(`${name}=`))
     .map((row) => row.slice(name.length + 1));
 }
 
 export interface Places {
-  /** The options that an earlier page left in local storage, unchecked. */
+  /** What an earlier page left in local storage, unchecked. */
   readonly earlier: InitOptions | undefined;
   writeOptions(options: InitOptions): void;
-  /** Read every value, unchecked. */
   read(): Found[];
   /**
-   * Keep these values, and erase all others. An unchanged value is not written again.
-   *
-   * @param options     identify the cookie. A cookie that earlier options identify is erased.
-   * @param ownsCookie  unless true, a cookie that a server may have set is left alone.
+   * Keep these values, and erase all others. `options` identify the cookie; one that earlier options identify is erased. Unless
+   * `ownsCookie`, a cookie that a server may have set is left alone.
    */
   write(kept: Kept, options: CookieOptions, ownsCookie: boolean | undefined): void;
 }
@@ -89,15 +72,17 @@ export function createPlaces(product: Product): Places {
   const cookieName = cookieNameOf(product);
   const localKey = `${product.toUpperCase()}-sdk-identity`;
   const optionsKey = `${localKey}_config`;
-  // Scripts that look for the UID2 SDK's key only would take a logout for an identity.
+  // A key of its own: scripts that only look for the UID2 SDK's key would take a logout for an identity.
   const logoutKey = `tessera-${product}-logout`;
 
-  /** Set the cookie. `expiresAt`: epoch ms; 0 removes it. */
+  /** `expiresAt`: epoch ms; 0 removes the cookie. */
   const setCookie = (text: string, expiresAt: unknown, attributes: string): void => {
     const expires = new Date(expiresAt as number).toUTCString();
     const secure = location.protocol === 'https:' ? ';secure' : '';
     // The Cookie Store API is asynchronous, and some supported browsers lack it.
-    tryTo(() => writeDocumentCookie(`${cookieName}=${text}${attributes};expires=${expires};samesite=lax${secure}`));
+    ignoreFailure(() =>
+      writeDocumentCookie(`${cookieName}=${text}${attributes};expires=${expires};samesite=lax${secure}`),
+    );
   };
 
   const earlier = parseLocal(optionsKey) as InitOptions | undefined;
@@ -112,7 +97,7 @@ export function createPlaces(product: Product): Places {
     read: () => [
       ...readCookies(cookieName).map((text) => ({
         from: 'cookie' as const,
-        value: tryTo(() => JSON.parse(decodeURIComponent(text))),
+        value: ignoreFailure(() => JSON.parse(decodeURIComponent(text))),
       })),
       ...[localKey, logoutKey].map((key) => ({ from: 'local' as const, value: parseLocal(key) })),
     ],
@@ -125,7 +110,7 @@ export function createPlaces(product: Product): Places {
       if ((former && former !== cookiePlace) || (ownsCookie && isStale)) {
         const place = attributesOf(options);
         for (const each of new Set([attributesOf({}), former ?? place, place])) {
-          // What is replaced is not erased before: a request may be sent in between.
+          // A cookie that is replaced is not erased before: a request in between would not have it.
           if (!cookie || each !== place) setCookie('', 0, each);
         }
         if (cookie) setCookie(text, cookie['refresh_expires'], place);

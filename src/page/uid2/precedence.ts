@@ -1,51 +1,45 @@
 /**
- * Decides which of several candidates counts. Pure, except that it reads the clock to reject implausible times.
- *
- * The drop-in's copies and marks have the member `tessera`: the `changedAt` of the record that they follow. Among them and the record,
- * the latest change counts. A value without that member comes from a page, a server or the UID2 SDK: it is a change of its own.
+ * Decides which of several candidates counts. The drop-in's copies and marks have the member `tessera`: the `changedAt` of the record
+ * that they follow. Among them and the record, the latest change counts. A value without that member comes from a page, a server or the
+ * UID2 SDK: it is a change of its own.
  */
 
 import { loggedOut, optedOut, setByHost } from '../../session/rules/host-changes.ts';
 import { applied, parseRecord, type SessionRecord } from '../../session/rules/record.ts';
 import { ownMembers } from '../../token/checks.ts';
+import { ignoreFailure } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
-import { type Found, tryTo } from './places.ts';
+import type { Found } from './places.ts';
 import type { Identity } from './types.ts';
 
-/** What a value says: a set, or that the user has opted out or logged out. */
 export interface Candidate {
   readonly answer: Answer | 'logout';
   /** When the change behind it was made, epoch ms; undefined unless the drop-in has written the value. */
   readonly changedAt: number | undefined;
 }
 
-/** The time of a copy without one: of what the session has not accepted yet. It counts only if nothing else is known. */
+/** The `changedAt` of a set that the session has not accepted yet: it counts only if nothing else is known. */
 export const BEFORE_ALL = 1;
 
-/** Reject a time further ahead than this, ms. For a clock that was set back to 1970, today's copies are decades ahead. */
+/** A time further ahead is rejected. For a clock that was set back to 1970, today's copies are decades ahead. */
 const HUNDRED_YEARS_MS = 3.2e12;
 
 export function isMark({ answer }: Candidate): boolean {
   return typeof answer === 'string';
 }
 
-/** Read a value; undefined if it is malformed. */
+/** Undefined if a value is malformed. */
 export function candidateOf(value: unknown): Candidate | undefined {
   const { status, tessera } = ownMembers(value as Identity);
   // A server that says `logout` has no identity, so nothing follows from it.
-  const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
+  const answer = status === 'logout' && tessera ? status : ignoreFailure(() => parsePlainAnswer(value));
   const changedAt = !tessera ? undefined : typeof tessera === 'number' ? tessera : BEFORE_ALL;
-  // Reject such a time: no later change could be newer.
+  // No later change could be newer.
   const isHostile = changedAt && changedAt > Date.now() + HUNDRED_YEARS_MS;
   return answer && !isHostile ? { answer, changedAt } : undefined;
 }
 
-/**
- * Read everything that was found.
- *
- * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: outside cookie mode, only an
- *   opt-out in it counts.
- */
+/** `isCookieMode`: the page has asked for the cookie. Any sibling subdomain can set one: otherwise, only an opt-out in it counts. */
 export function candidatesIn(found: readonly Found[], isCookieMode = false): Candidate[] {
   return found.flatMap(({ from, value }) => {
     const candidate = candidateOf(value);
@@ -66,7 +60,7 @@ function timeOf({ changedAt = Number.POSITIVE_INFINITY }: Candidate): number {
   return changedAt;
 }
 
-/** When the set of a candidate expires; NaN for a mark. */
+/** NaN for a mark. */
 function expiryOf({ answer }: Candidate): number {
   return Number((answer as TokenSet).expiresAt);
 }
@@ -89,7 +83,7 @@ function isLater(copy: Candidate, record: SessionRecord): boolean {
   return changedAt > record.changedAt || (changedAt === record.changedAt && isRefreshed);
 }
 
-/** Return the record, or the one that follows from a later copy or mark and has its time. */
+/** The record, or the one that follows from a later copy or mark and has its time. */
 export function withNewest(record: SessionRecord, newest: Candidate | undefined): SessionRecord {
   if (!newest || !isLater(newest, record)) return record;
   const { answer, changedAt = 0 } = newest;
@@ -102,10 +96,7 @@ export function withNewest(record: SessionRecord, newest: Candidate | undefined)
   return parseRecord(dated, record.baseUrl).changedAt ? dated : record;
 }
 
-/**
- * Return the record with the candidates that count: what pages may know until the database contains it. If the clock was set back
- * since, no token counts as valid, because nobody can tell by how much.
- */
+/** What pages may know until the database contains it. If the clock was set back since, no token counts: nobody can tell by how much. */
 export function withChoice(record: SessionRecord, { newest, supplied }: Choice): SessionRecord {
   const after = withNewest(record, newest);
   // Behind a mark, no token counts as valid: the supplied set may be the one that has ended.
@@ -123,13 +114,10 @@ export function candidateOfRecord(record: SessionRecord, hasEnded: boolean): Can
   return changedAt ? { answer: optedOut ? 'optout' : (set ?? 'logout'), changedAt } : undefined;
 }
 
-/**
- * When a mark expires, epoch ms: in the year 5138, which browsers shorten for cookies. A time that depends on the clock would change
- * the mark at every write.
- */
+/** When a mark expires, epoch ms: in the year 5138. A time that depends on the clock would change the mark at every write. */
 const NEVER = 1e14;
 
-/** Return the value that keeps a candidate. A mark holds no token. */
+/** A mark holds no token. */
 export function wireOf({ answer, changedAt }: Candidate): Identity {
   const value =
     typeof answer === 'string'

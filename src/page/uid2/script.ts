@@ -1,7 +1,4 @@
-/**
- * The drop-in's script tag: installs `__uid2` and `__euid`. `data-product="uid2"` or `"euid"` on the tag installs only that
- * one, for a page where another script has the other.
- */
+/** The drop-in's script tag: `__uid2` and `__euid`, or, where another script has the other, only that of `data-product`. */
 
 import { dataOf } from '../clobbering.ts';
 import { installOnPage } from './install.ts';

@@ -16,7 +16,7 @@ export interface Started {
   readonly core: Core;
   /** The callbacks at `init`. As in the UID2 SDK, only they are told that there was no identity then. */
   readonly listeners: readonly Callback[];
-  /** The page has supplied a malformed identity: report it with the next event. */
+  /** A malformed identity was supplied: report it with the next event. */
   isInvalid: boolean;
   /** `disconnect` was called: to the legacy callbacks, the next identity is a first one, as in the UID2 SDK. */
   isLoggedOut: boolean;
@@ -32,9 +32,8 @@ export interface DropIn {
   /** The options of `init`; before it, those that an earlier page has left. */
   options: InitOptions;
   state: State;
-  /** The page has called `init`. */
   hasInit: boolean;
-  /** What counts until the record contains it: what the page has supplied and what the places held. Then what the record says. */
+  /** What the page has supplied and what the places held, until the record contains it; then what the record says. */
   candidates: readonly Candidate[];
   /** The state that callbacks know; undefined until `InitCompleted` has been emitted. */
   reported: Known | undefined;
@@ -45,22 +44,21 @@ export interface DropIn {
   endFirstRead(): void;
 }
 
-/** Tell whether the record is known and nothing is being written: the places may follow it. */
+/** Whether the record is known and nothing is being written: the places may follow it. */
 export function isSettled(state: State): state is Started {
   return !!state && state.session.state.next?.reason !== 'storage';
 }
 
-/** Tell whether this tab or another one is refreshing, or is about to: the record is being read or written before. */
+/** Whether this tab or another one is refreshing, or is about to, while the record is read or written. */
 export function isRefreshing(state: State): boolean {
   return ['in_progress', 'other_tab', 'storage'].includes(`${state?.session.state.next?.reason}`);
 }
 
 /** The record as the session shows it, even while it may be out of date; empty before `init`. */
 export function recordOf(state: State): SessionRecord {
-  return state ? state.core.records.latest() : emptyRecord('');
+  return state ? state.core.shown.latest() : emptyRecord('');
 }
 
-/** Decide between what counts until the record contains it and what the places hold now. */
 export function choiceNow(dropIn: DropIn): Choice {
   return choose([...dropIn.candidates, ...readCandidates(dropIn)]);
 }
@@ -69,7 +67,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
   const { state } = dropIn;
   const record = recordOf(state);
   const choice = choiceNow(dropIn);
-  // A supplied set that the session has considered is no news either.
+  // The record counts once it is known and contains the newest copy: a supplied set has then been passed to the session.
   const expected = isSettled(state) && !isNews(record, choice.newest) ? record : withChoice(record, choice);
   const now = state ? state.core.now() : Date.now();
   const at = serviceTime(expected, now);
@@ -77,7 +75,7 @@ export function knownNow(dropIn: DropIn): Known & { readonly set: TokenSet | und
   return { ...describe(phaseOf(expected, at), tokenAt(expected, at), set?.endsAt, now + expected.offsetMs), set };
 }
 
-/** Return the complete identity if its token is valid, or null. */
+/** Null unless the token is valid. */
 export function identityOf(dropIn: DropIn): Identity | null {
   const { token, set } = knownNow(dropIn);
   return token ? toWire(set!) : null;

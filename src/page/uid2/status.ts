@@ -3,7 +3,6 @@
 import type { Phase } from '../../session/index.ts';
 import type { EventType } from './types.ts';
 
-/** The status and text that the legacy callback receives. */
 export const LEGACY = {
   established: [0, 'Identity established'],
   refreshed: [1, 'Identity refreshed'],
@@ -16,13 +15,7 @@ export const LEGACY = {
 
 export type LegacyStatus = keyof typeof LEGACY;
 
-/**
- * - `empty`: no identity.
- * - `established`: there is a valid token, and it can be refreshed.
- * - `expired`: the token has expired; a refresh may bring another.
- * - `ended`: the refresh token is no longer accepted; a token that is still valid stays until it expires.
- * - `optedOut`: the user has opted out.
- */
+/** `ended`: the refresh token is no longer accepted; a token that is still valid stays until it expires. */
 export type Condition = Exclude<LegacyStatus, 'refreshed' | 'invalid'>;
 
 export interface Known {
@@ -30,19 +23,22 @@ export interface Known {
   readonly token?: string | undefined;
 }
 
-/** `token` is undefined if it has expired. `endsAt`: of the refresh token. `now`: by the clock of the service, as far as it is known. */
+/** `token`: undefined if it has expired. `endsAt`: of the refresh token. `now`: by the clock of the service, as far as it is known. */
 export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined, now: number): Known {
   if (phase === 'empty' || phase === 'optedOut') return { condition: phase };
   if (phase === 'ended' || endsAt! <= now) return { condition: 'ended', token };
+  phase satisfies 'fresh' | 'due' | 'stale';
   return { condition: token ? 'established' : 'expired', token };
 }
 
-/** Tell whether only a new identity can bring a token. After an opt-out no login is required. */
+/** Whether only a new identity can bring a token. After an opt-out no login is required. */
 export function needsLogin({ condition }: Known): boolean {
-  return condition === 'empty' || condition === 'ended';
+  if (condition === 'empty' || condition === 'ended') return true;
+  condition satisfies 'established' | 'expired' | 'optedOut';
+  return false;
 }
 
-/** List the events between two moments for every callback. `before` is undefined until `InitCompleted` has been emitted. */
+/** `before`: undefined until `InitCompleted` has been emitted. */
 export function eventsBetween(before: Known | undefined, now: Known): EventType[] {
   const { condition, token } = now;
   const isSame = before?.condition === condition;
@@ -51,7 +47,7 @@ export function eventsBetween(before: Known | undefined, now: Known): EventType[
   return isSame && before.token === token ? [] : [...optOut, 'IdentityUpdated'];
 }
 
-/** Return the legacy status for a change. Only the first identity of a page, or after `disconnect`, is established. */
+/** Only the first identity of a page, or after `disconnect`, is established. */
 export function statusBetween(before: Known | undefined, { condition }: Known): LegacyStatus {
   return condition === 'established' && before ? 'refreshed' : condition;
 }

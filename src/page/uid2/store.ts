@@ -1,7 +1,4 @@
-/**
- * The store of the drop-in's session: its database. A record of another operator counts too, so a site that changes its operator
- * keeps its users signed in.
- */
+/** The drop-in's database. A record of another operator counts too: a site that changes its operator keeps its users signed in. */
 
 import { indexedDbStore, memoryStore, type Store } from '../../session/index.ts';
 import type { SessionRecord } from '../../session/rules/record.ts';
@@ -16,7 +13,7 @@ export function createStore(name: string, baseUrl: string): Store {
       : stored;
   return {
     ...database,
-    // A session with places reads by an update.
+    // The session of a drop-in reads by an update, too.
     update: (change) =>
       database.update((stored) => {
         const before = own(stored);

@@ -1,5 +1,7 @@
 /** The public interface of the drop-in: that of the UID2 JavaScript SDK, version 4. Types only. */
 
+import type { Session } from '../../session/index.ts';
+
 /** The two products of one protocol. */
 export type Product = 'uid2' | 'euid';
 
@@ -54,37 +56,30 @@ export interface InitOptions extends CookieOptions {
 /** The global `__uid2` or `__euid`. */
 export interface Uid2 {
   callbacks: Callback[];
-  /**
-   * Start, or continue with other options. A later call keeps the options that it leaves out, and emits `InitCompleted` too.
-   *
-   * @throws {TypeError | RangeError} for an invalid option.
-   */
+  /** A later call keeps the options that it leaves out, and emits `InitCompleted` too. Throws a TypeError or RangeError for a wrong option. */
   init(options: InitOptions): void;
-  /** Return the current token, or undefined. Before `init`, return the token that is stored where the UID2 SDK keeps it. */
+  /** Before `init`, the token that is stored where the UID2 SDK keeps it. */
   getAdvertisingToken(): string | undefined;
-  /** Resolve with the current token, or with the token from a pending refresh. Reject if there is none. */
+  /** Resolves with the current token, or that of a pending refresh; rejects if there is none. */
   getAdvertisingTokenAsync(): Promise<string>;
-  /**
-   * Supply another identity.
-   *
-   * @throws {Error} before `init`.
-   */
+  /** @throws {Error} before `init`. */
   setIdentity(identity: unknown): void;
-  /** Return the complete identity if its token is valid, or null. */
+  /** Null unless the token is valid. */
   getIdentity(): Identity | null;
-  /** Tell whether a new identity must be generated. False after an opt-out. */
+  /** Whether a new identity must be generated. False after an opt-out. */
   isLoginRequired(): boolean;
-  /** Tell whether there is a valid token that can be refreshed, a refresh under way, or an opt-out; undefined instead of false before `init`. */
+  /** Whether there is a valid token that can be refreshed, a refresh under way, or an opt-out. Before `init`, undefined instead of false. */
   isIdentityAvailable(): boolean | undefined;
-  /** Tell whether the user has opted out; undefined before `init`. */
+  /** Undefined before `init`. */
   hasOptedOut(): boolean | undefined;
-  /** Tell whether `InitCompleted` has been emitted. */
   isInitComplete(): boolean;
-  /** Log out in all tabs, and remove the identity from local storage and the cookie. An opt-out stays. */
+  /** Log out in all tabs, also in local storage and the cookie. An opt-out stays. */
   disconnect(): void;
   /** Stop, and emit nothing more. Stored values stay; `init` starts again. */
   abort(): void;
-  /** Not supported, like the three below: rejects with a TypeError that says what to do instead. */
+  /** For the Inspector and `onVitals`; undefined before `init` and after `abort`. Not in the UID2 SDK. */
+  readonly session: Session | undefined;
+  /** Not supported, like the three below: rejects with a TypeError that says what to do. */
   setIdentityFromEmail(): Promise<never>;
   setIdentityFromEmailHash(): Promise<never>;
   setIdentityFromPhone(): Promise<never>;

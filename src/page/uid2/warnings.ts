@@ -13,7 +13,6 @@ function say({ product }: { readonly product: Product }, text: string): void {
   warn(`__${product}: ${text}; see docs/migration.md`);
 }
 
-/** Warn if the page does not call `init`, and relies on the configuration cookie of the UID2 SDK. */
 export function watchForInit(dropIn: DropIn): void {
   setTimeout(() => {
     if (!dropIn.state && readCookies(`${cookieNameOf(dropIn.product)}_config`).length > 0)
@@ -24,18 +23,13 @@ export function watchForInit(dropIn: DropIn): void {
   }, INIT_MS);
 }
 
-/**
- * Look at the cookie before the drop-in writes it.
- *
- * @returns warns if the identity comes from the record alone: to be called once that is known.
- */
+/** Call it before the drop-in writes the cookie. Returns a function to call once the record is known. */
 export function watchCookie(dropIn: DropIn, isNothingKnown: boolean): () => void {
   const { useCookie } = dropIn.options;
   if (!useCookie && readCookies(cookieNameOf(dropIn.product)).length > 0)
     say(dropIn, 'the cookie with an identity is ignored: pass useCookie: true to init');
   return () => {
-    const { state } = dropIn;
-    if (useCookie && isNothingKnown && recordOf(state).set)
+    if (useCookie && isNothingKnown && recordOf(dropIn.state).set)
       say(dropIn, 'the cookie was deleted, and the user stays signed in: to log out, call disconnect()');
   };
 }
@@ -49,6 +43,6 @@ export function warnOfForeignCookie(dropIn: DropIn): void {
     );
 }
 
-export function warnOfGeneration(product: Product, method: string): void {
+export function warnOfUnsupported(product: Product, method: string): void {
   say({ product }, `${method} is not supported: generate on your server (tokenHandler), then call setIdentity`);
 }

@@ -1,11 +1,8 @@
-/**
- * The channel between a page and the app around it (the host): finds the host's object by its shape, sends and receives messages,
- * and matches answers to requests. It knows nothing about sessions.
- */
+/** The channel between a page and the app around it (the host). It knows nothing about sessions. */
 
 import { warningsOf } from './warnings.ts';
 
-/** The envelope. The receiver ignores unknown members. */
+/** The envelope, as JSON text in both directions. The receiver ignores unknown members. */
 export interface Message {
   /** Version: 1. Others are rejected. */
   readonly v: number;
@@ -23,7 +20,7 @@ export interface Message {
   readonly error?: string | undefined;
 }
 
-/** The members of host objects that are used here; `addListener` belongs to Capacitor plugins. */
+/** `addListener` belongs to Capacitor plugins. */
 interface Port {
   postMessage(message: unknown): unknown;
   onmessage?: Listener | null;
@@ -38,14 +35,10 @@ interface Host {
   leave(): void;
 }
 
-/** Interval at which an unanswered request is repeated, ms: a bridge may be installed late, and may lose early messages. */
+/** An unanswered request is repeated: a bridge may be installed late, and may lose early messages. */
 const REPEAT_MS = 250;
 
-/**
- * Read a host's object in a property of `window`. Named elements and frames are not own properties, see `clobbering.ts`; if
- * reading throws, there is no host. `webkit` need not be an own property: it belongs to the engine, and an element in its place
- * has no message handlers.
- */
+/** In an own property of `window`, see `clobbering.ts`, but `webkit`, which is the engine's: an element there has no message handlers. */
 function readPort<T>(name: string, read: (found: T) => Port | undefined): Port | undefined {
   try {
     const isHosts = name === 'webkit' || Object.getOwnPropertyDescriptor(window, name);
@@ -55,14 +48,12 @@ function readPort<T>(name: string, read: (found: T) => Port | undefined): Port |
   }
 }
 
-/** Find the host's object, and listen to it if messages arrive through it; undefined while there is none. */
 function findHost(channel: string, hear: Listener): Host | undefined {
   const plugin = readPort<{ Plugins?: Ports }>('Capacitor', ({ Plugins }) => Plugins?.[channel]);
   const handler = readPort<{ messageHandlers?: Ports }>('webkit', (webkit) => webkit.messageHandlers?.[channel]);
   const listener = readPort<Port>(channel, (port) => port);
   const port = plugin ?? handler ?? listener ?? readPort<Port>('ReactNativeWebView', (native) => native);
-  // Capacitor and Android deliver messages through the object that receives them.
-  // It rejects if the plugin has no implementation, as in a browser.
+  // Capacitor and Android deliver through the object that receives. `addListener` rejects without an implementation, as in a browser.
   const added = Promise.resolve(plugin?.addListener?.('message', hear)).catch(() => {});
   if (listener) listener.onmessage = hear;
   return (
@@ -77,11 +68,11 @@ function findHost(channel: string, hear: Listener): Host | undefined {
   );
 }
 
-/** Parse a message, of version 1 or another; undefined for anything that is not in this envelope. */
+/** A message of any version; undefined for anything that is not in this envelope. */
 function parseMessage(text: unknown): Message | undefined {
   try {
     const message = { __proto__: null, ...JSON.parse(text as string) } as Message;
-    // This throws if the message is nested too deeply: such a message can be parsed, but not written again.
+    // Throws if the message is nested too deeply to be written again.
     JSON.stringify(message);
     return message.ns === 'tessera' ? Object.assign(message, { gen: +message.gen || 0 }) : undefined;
   } catch {
@@ -89,12 +80,12 @@ function parseMessage(text: unknown): Message | undefined {
   }
 }
 
-/** Tell the Inspector of a message, without its body. */
+/** For the Inspector, without the body. */
 function note(from: string, { kind, type, gen, error }: Message): void {
   dispatchEvent(new CustomEvent('tessera:message', { detail: { from, kind, type, gen, error } }));
 }
 
-/** Keep requests until they are answered, however late, and repeat them until they have waited for `timeoutMs`. */
+/** Requests are kept until they are answered, however late, and repeated until they have waited for `timeoutMs`. */
 function createRequests(timeoutMs: number, send: (type: string, id: string) => void) {
   const pending = new Map<string, (answer?: Message) => void>();
   return {
@@ -125,13 +116,12 @@ function createRequests(timeoutMs: number, send: (type: string, id: string) => v
 interface ChannelOptions {
   readonly name: string;
   readonly timeoutMs: number;
-  /** Returns the number of logins and logouts, which each message carries. */
   gen(): number;
-  /** Carry out a message of the host that is not an answer; returns the members of the response to it. */
+  /** Carry out a message that is not an answer; returns the members of the response. */
   receive(message: Message): Promise<Partial<Message>>;
 }
 
-/** Create a channel and listen. The host may appear later, or never. */
+/** The host may appear later, or never. */
 export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOptions) {
   let isClosed = false;
   let host: Host | undefined;
@@ -146,7 +136,7 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
       note('page', message);
       const reply = await post(JSON.stringify(message));
       // A WKWebView handler with reply and a Capacitor plugin answer in place.
-      void accept((reply as { data?: unknown } | undefined)?.data ?? reply);
+      void accept(({ __proto__: null, ...(reply as object) } as { data?: unknown }).data ?? reply);
     } catch {} // there is no host yet, or no host any more
   };
   const { request, pending } = createRequests(timeoutMs, (type, id) => void send('req', type, { id }));
@@ -163,11 +153,8 @@ export function createHostChannel({ name, timeoutMs, gen, receive }: ChannelOpti
     if (kind === 'req') void send('res', type, { id, ...result });
   };
 
-  /**
-   * Accept messages that come through the host's object (no source, no origin), from the page's own window, or from the webview
-   * (neither). A message from a frame has its window as source or, once that is gone, an origin. React Native dispatches messages on
-   * the window on iOS, but on the document on Android, where they do not bubble: the window hears both as they are captured.
-   */
+  // A message of a frame has its window as source or, once that is gone, an origin. Of the host, it has neither. React Native
+  // dispatches on the window on iOS, but on the document on Android, where it does not bubble: the window captures both.
   const hear: Listener = ({ source, origin, data }) => {
     if (source === window || !(source || origin)) void accept(data);
   };

@@ -1,7 +1,4 @@
-/**
- * Warnings of the development build about a host: each kind of mistake once, with the remedy. They quote no body. The session itself
- * warns about the set in a message.
- */
+/** The development build's warnings about a host: each kind of mistake once. They quote no body: the session warns about a set. */
 
 import { kindOf } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
@@ -24,7 +21,7 @@ function quoted(value: unknown): string {
   return JSON.stringify(`${value}`.slice(0, MAX_QUOTED));
 }
 
-/** Describe data that is not a message although it seems to be meant as one; undefined for other data. */
+/** Only of data that seems to be meant as a message. */
 function unparsedFault(data: unknown): string | undefined {
   const remedy = 'send JSON text, such as JSON.stringify returns';
   if (typeof data === 'object' && (data as { ns?: unknown } | null)?.ns === 'tessera')
@@ -39,7 +36,7 @@ function unparsedFault(data: unknown): string | undefined {
 }
 
 function envelopeFault({ v, kind, type, id }: Envelope, asked: ReadonlySet<string | undefined>): string[] | undefined {
-  if (v !== 1) return ['v', expectedGot('v', '1', v)];
+  if (v !== 1) return ['v', expectedGot('v', 'the number 1', typeof v === 'string' ? quoted(v) : v)];
   if (!KINDS.includes(kind)) return ['kind', expectedGot('kind', `one of ${KINDS.join(', ')}`, quoted(kind))];
   if (kind === 'res')
     return asked.has(id)
@@ -62,7 +59,6 @@ function createHostWarnings() {
     sent: ({ kind, id }: Envelope) => {
       if (kind === 'req') asked.add(id);
     },
-    /** Something has arrived; `message` is undefined if it is none. */
     heard: (data: unknown, message: Envelope | undefined) => {
       if (!message) {
         const fault = unparsedFault(data);
@@ -73,7 +69,7 @@ function createHostWarnings() {
       const [member, fault] = envelopeFault(message, asked) ?? [];
       if (member && fault) warn(member, fault);
     },
-    /** The page has refused a message, if there is an `error`; `own` is the number of sign-ins and logouts that it knows of. */
+    /** `own`: the number of sign-ins and logouts that the page knows of. */
     refused: ({ type, gen }: Envelope, error: string | undefined, own: number) => {
       if (error !== 'late') return;
       if (isGreeted && gen < own)
@@ -83,14 +79,7 @@ function createHostWarnings() {
         );
       else warn('hello', `${type}: expected after hello: respond to the hello of the page first, or send one`);
     },
-    /** The page has waited for the response to `hello`. */
-    greeted: ({
-      channel = 'tesseraHost',
-      timeoutMs = 3_000,
-    }: {
-      channel?: string | undefined;
-      timeoutMs?: number | undefined;
-    }) => {
+    greeted: (channel = 'tesseraHost', timeoutMs = 3_000) => {
       if (isGreeted || isClosed) return;
       warn(
         'alone',
@@ -107,7 +96,7 @@ function createHostWarnings() {
 
 const connections = new WeakMap<object, ReturnType<typeof createHostWarnings>>();
 
-/** Return the warnings of a connection, which its function `gen` identifies. */
+/** `gen`, the function of a connection, identifies it. */
 export function warningsOf(gen: object): ReturnType<typeof createHostWarnings> {
   const found = connections.get(gen) ?? createHostWarnings();
   connections.set(gen, found);

@@ -2,8 +2,8 @@
 
 /**
  * Read through the accessor of the prototype: an element with `name="visibilityState"` hides `document.visibilityState`, and user
- * content can contain one. A script may have replaced `Document`. The accessor refuses the proxy that a micro frontend has as its
- * `document`: that answers itself. Undefined without a document (workers, Node).
+ * content can contain one. Not through `Document`, which a script may have replaced. The accessor throws for a proxy, which a micro
+ * frontend has as its `document`: that is read directly. Undefined without a document (workers, Node).
  */
 export function readDocument(name: 'baseURI' | 'currentScript' | 'visibilityState'): unknown {
   try {
@@ -41,7 +41,7 @@ export function watchLifecycle({ onCheck, onWake, onLeave }: LifecycleCallbacks)
     pagehide: onLeave,
     freeze: onLeave,
   };
-  // Listen on the window in the capture phase, through which events of the document pass too: but not those of a focused element.
+  // In the capture phase, the window receives the events of the document, too. Not for `focus`: it would receive those of elements.
   // Workers have no such events.
   const forAll = (method: 'addEventListener' | 'removeEventListener') => {
     for (const event of Object.keys(listeners)) globalThis[method]?.(event, listeners[event]!, event !== 'focus');

@@ -1,9 +1,7 @@
-/**
- * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page. A store holds one value, reads it and
- * changes it atomically; `record-store.ts` enforces the time limits.
- */
+/** Where the record is kept: IndexedDB, or the memory of the page. `record-store.ts` enforces the time limits. */
 
 import { promisifyRequest } from 'idb-keyval';
+import { ignoreFailure } from '../../token/errors.ts';
 
 /** A place for one value. Supply your own to use a native preference store, or for tests. */
 export interface Store {
@@ -30,10 +28,7 @@ export interface Store {
 /** The name of the object store, and the key of its one value. */
 const NAME = 'session';
 
-/**
- * A database without the object store was created by another script, or emptied in developer tools: it is deleted and opened
- * again, once.
- */
+/** A database without the object store was created by another script, or emptied in developer tools: it is deleted, once. */
 async function openDatabase(name: string, mayRepair = true): Promise<IDBDatabase> {
   const request = indexedDB.open(name);
   request.onupgradeneeded = () => request.result.createObjectStore(NAME);
@@ -51,10 +46,10 @@ async function openDatabase(name: string, mayRepair = true): Promise<IDBDatabase
  * The version of the database never changes (the record has its own version), so an old and a new runtime do not block each
  * other. If the database is deleted, the connection closes.
  *
- * Of idb-keyval, `promisifyRequest` is used. Its `createStore` keeps one connection for the life of
- * the page. This store closes its connection, because an open one blocks deletion of the database and keeps the page out of the
- * back/forward cache, and reopens it when needed, because Safari drops the connections of background pages. Its `update` writes even
- * what is unchanged, cannot erase, and does not commit.
+ * Of idb-keyval, `promisifyRequest` is used. Its `createStore` keeps one connection for the life of the page. This store closes its
+ * connection, because an open one blocks deletion of the database and keeps the page out of the back/forward cache, and reopens it
+ * when needed, because Safari drops the connections of background pages. Its `update` writes even what is unchanged, cannot erase,
+ * and does not commit.
  *
  * @example createSession({ baseUrl, store: indexedDbStore('my-site') })
  */
@@ -62,10 +57,7 @@ export function indexedDbStore(name: string): Store {
   let opening: Promise<IDBDatabase> | undefined;
 
   const close = (): void => {
-    opening?.then(
-      (database) => database.close(),
-      () => {},
-    );
+    ignoreFailure(() => opening?.then((database) => database.close()));
     opening = undefined;
   };
 
@@ -102,10 +94,7 @@ export function indexedDbStore(name: string): Store {
   };
 }
 
-/**
- * The write is issued inside the request's own callback: a page's own `Promise` may call back so late that the transaction has
- * ended.
- */
+/** Writes inside the request's own callback: a page's own `Promise` may call back so late that the transaction has ended. */
 function updateValue(values: IDBObjectStore, change: (stored: unknown) => unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { transaction } = values;

@@ -16,7 +16,7 @@ export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
   let channel: BroadcastChannel | undefined;
 
   return {
-    /** Connects first. */
+    /** Send a message; connects first. */
     notify: (isOver?: boolean): void =>
       ignoreFailure(() => {
         if (!channel) {

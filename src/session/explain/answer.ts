@@ -1,4 +1,4 @@
-/** Parses what the page supplies, and names the remedy for the forms that are mistaken for an answer. */
+/** Parses what the page supplies, and names the remedy for what is mistaken for it. */
 
 import { ownMembers } from '../../token/checks.ts';
 import { expectedGot, ignoreFailure, TokenError } from '../../token/errors.ts';
@@ -20,10 +20,17 @@ export function parserOf(way: 'provide' | 'tokens' | 'setTokens'): (input: unkno
   };
 }
 
-/** Describe a body that is still a promise, and a result of the server client. */
 function formFault(input: unknown): string | undefined {
-  const { body, tokens } = Object(input) as Record<string, unknown>;
+  const { body, tokens, status } = Object(input) as Record<string, unknown>;
   if (typeof Object(body).then === 'function') return expectedGot('body', 'object', 'a Promise: await it');
+  if (status === 'error')
+    return expectedGot(
+      'token set',
+      'object',
+      'the body of a failed request: check response.ok before response.json(); tokenHandler answers 405 to anything but POST',
+    );
+  if ('advertising_token' in ownMembers(tokens))
+    return expectedGot('token set', 'object', 'an object with the set in tokens: pass that member');
   const isResult = [input, tokens, body].some((set) => 'advertisingToken' in ownMembers(set));
   return isResult
     ? expectedGot(

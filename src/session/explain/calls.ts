@@ -1,13 +1,14 @@
 /** Checks the arguments of a session's methods. */
 
-import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../../token/checks.ts';
+import { choiceFault, type TypeName, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
+import { nearest } from '../../token/nearest.ts';
 import type { EventName } from '../rules/session-events.ts';
 import type { Session } from '../types.ts';
-import { nearest } from './nearest.ts';
+import { checkMembers } from './options.ts';
+import { explainState } from './state.ts';
 import { checkLabel, type Inside, watchFailures, watchSignIn, watchWaiting } from './warnings.ts';
 
-/** Every event: those of the types, and those that `on` spells out. */
 const EVENTS = Object.keys({
   token: 1,
   expired: 1,
@@ -16,26 +17,28 @@ const EVENTS = Object.keys({
   error: 1,
 } satisfies Record<EventName, 1> satisfies Record<Parameters<Session['on']>[0], 1>);
 
-/** The methods that take arguments, each with the names of its options. */
 const CALLS = {
-  getToken: { timeoutMs: 1 } satisfies OptionsOf<'getToken'>,
-  setTokens: { user: 1 } satisfies OptionsOf<'setTokens', 1>,
-  clear: { forget: 1 } satisfies OptionsOf<'clear'>,
-  signIn: { user: 1 } satisfies OptionsOf<'signIn'>,
+  getToken: { timeoutMs: 'number' } satisfies OptionsOf<'getToken'>,
+  setTokens: { user: 'any' } satisfies OptionsOf<'setTokens', 1>,
+  clear: { forget: 'boolean' } satisfies OptionsOf<'clear'>,
+  signIn: { user: 'any' } satisfies OptionsOf<'signIn'>,
 };
 
-/** The names of the options of a method: of its parameter number `N`. */
+/** `N`: the number of the parameter. */
 type OptionsOf<M extends keyof Session, N extends number = 0> = Session[M] extends (...given: infer Given) => unknown
-  ? Record<keyof NonNullable<Given[N]>, 1>
+  ? Record<keyof NonNullable<Given[N]>, TypeName | 'any'>
   : never;
 
-/** Null and undefined mean no options. */
-function checkCallOptions(method: keyof typeof CALLS, given: unknown): void {
-  if (given === undefined || given === null) return;
+/** Null and undefined mean no options. Returns what is given. */
+function checked<T>(method: keyof typeof CALLS, given: T): T {
+  if (given === undefined || given === null) return given;
   const path = `${method}: options`;
-  if (typeof (given as Event).preventDefault === 'function')
+  if (typeof (given as { preventDefault?: unknown }).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
-  throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, Object.keys(CALLS[method]), given));
+  throwIf(typeFault(path, 'object', given));
+  checkMembers(`${path}.`, CALLS[method], given);
+  checkLabel((given as { user?: unknown }).user);
+  return given;
 }
 
 /** Returns the same session, whose methods check their arguments, and which warns about its failures and if it waits. */
@@ -45,26 +48,12 @@ export function checkArguments(session: Session, core: Inside): Session {
   const noteSignIn = watchSignIn(core);
   core.events.on('failure', failures.warn);
   const { getToken, setTokens, clear, signIn, on, subscribe, close } = session;
-  const checked: Pick<Session, keyof typeof CALLS | 'on' | 'subscribe' | 'close'> = {
-    getToken(options) {
-      checkCallOptions('getToken', options);
-      throwIf(timeoutFault(options?.timeoutMs));
-      return getToken(options);
-    },
-    setTokens(answer, options) {
-      checkCallOptions('setTokens', options);
-      checkLabel(options?.user);
-      return setTokens(answer, options);
-    },
-    clear(options) {
-      checkCallOptions('clear', options);
-      const { forget } = options ?? {};
-      throwIf(forget === undefined ? undefined : typeFault('clear: options.forget', 'boolean', forget));
-      return clear(options);
-    },
+  return Object.assign<Session, Pick<Session, keyof typeof CALLS | 'on' | 'subscribe' | 'explain' | 'close'>>(session, {
+    getToken: (options) => getToken(checked('getToken', options)),
+    setTokens: (answer, options) => setTokens(answer, checked('setTokens', options)),
+    clear: (options) => clear(checked('clear', options)),
     signIn(options) {
-      checkCallOptions('signIn', options);
-      checkLabel(options?.user);
+      checked('signIn', options);
       noteSignIn();
       return signIn(options);
     },
@@ -77,26 +66,16 @@ export function checkArguments(session: Session, core: Inside): Session {
       throwIf(typeFault('subscribe: listener', 'function', listener));
       return subscribe(listener);
     },
+    explain: () => explainState(session.state, session.advertisingToken, core.now()),
     close() {
       stopWatching();
       close();
     },
-  };
-  return Object.assign(session, checked);
+  });
 }
 
 function eventFault(event: unknown): string | undefined {
   const fault = choiceFault('on: event', EVENTS, event);
   const near = fault && typeof event === 'string' ? nearest(event, EVENTS) : undefined;
   return near ? `${fault}; did you mean '${near}'?` : fault;
-}
-
-/** 0 returns only the current token; `Infinity` is reduced to the longest timer. */
-function timeoutFault(given: unknown): string | undefined {
-  if (given === undefined || (typeof given === 'number' && given >= 0)) return undefined;
-  return expectedGot(
-    'getToken: options.timeoutMs',
-    'number of ms from 0',
-    typeof given === 'number' ? given : kindOf(given),
-  );
 }

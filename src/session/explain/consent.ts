@@ -6,23 +6,19 @@ import { classOf } from './provide.ts';
 import { noteThrown } from './warnings.ts';
 
 /** By its class only: anything else in it may be personal data. */
-export function failureFault(thrown: unknown): string {
+export function gateFailureFault(thrown: unknown): string {
   const name = ignoreFailure(() => classOf(thrown)) ?? 'object';
   return noteThrown(`consent: the gate failed with ${name}; this counts as a refusal`, thrown);
 }
 
-export function changeFault(answer: unknown): string {
+export function gateChangeFault(answer: unknown): string {
   return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; this counts as a refusal`);
 }
 
-export function answerFault(answer: unknown): string {
-  return expectedGot('consent', 'boolean or a promise of one', nameAnswer(answer));
-}
-
-function nameAnswer(answer: unknown): string {
-  if (answer === undefined) return 'undefined; there is no consent until onChange(true)';
-  // `consent: tcfConsent` instead of `consent: tcfConsent()`.
+export function gateAnswerFault(answer: unknown): string {
+  let got = `${kindOf(answer)}; this counts as a refusal`;
+  if (answer === undefined) got = 'undefined; there is no consent until onChange(true)';
   if (typeof answer === 'function')
-    return 'a function; call the function that creates the gate, for example tcfConsent()';
-  return `${kindOf(answer)}; this counts as a refusal`;
+    got = 'a function; call the function that creates the gate, for example tcfConsent()';
+  return expectedGot('consent', 'boolean or a promise of one', got);
 }

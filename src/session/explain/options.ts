@@ -1,12 +1,19 @@
 /** Checks the names and types of a session's options. */
 
-import { addressFault, choiceFault, nameFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
+import {
+  addressFault,
+  choiceFault,
+  nameFault,
+  ownMembers,
+  type TypeName,
+  throwIf,
+  typeFault,
+} from '../../token/checks.ts';
 import type { Store } from '../browser/store.ts';
 import type { SessionOptions } from '../types.ts';
 import { checkLabel } from './warnings.ts';
 
-/** All options, each with its required type; `any` means that it is checked elsewhere. */
-const TYPES = {
+export const OPTIONS = {
   baseUrl: 'any',
   name: 'string',
   tokens: 'any',
@@ -17,22 +24,23 @@ const TYPES = {
   fetch: 'function',
   store: 'any',
   now: 'function',
-  timeoutMs: 'number',
+  timeoutMs: 'positive',
   retry: 'object',
   logger: 'any',
   debug: 'any',
   allowInsecure: 'any',
-} satisfies Record<keyof SessionOptions, string>;
+} satisfies Record<keyof SessionOptions, TypeName | 'any'>;
 
-const RETRY = { firstMs: 'number', maxMs: 'number' } satisfies Record<
+const RETRY = { firstMs: 'positive', maxMs: 'positive' } satisfies Record<
   keyof NonNullable<SessionOptions['retry']>,
-  string
+  TypeName
 >;
 const REFRESH = { auto: 1, off: 1 } satisfies Record<NonNullable<SessionOptions['refresh']>, 1>;
 const STORE = ['read', 'update'] satisfies (keyof Store)[];
 const LOGGER = { debug: 1 } satisfies Record<keyof NonNullable<SessionOptions['logger']>, 1>;
 
-function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
+/** `any`: checked elsewhere. */
+export function checkMembers(path: string, types: Readonly<Record<string, TypeName | 'any'>>, given: object): void {
   throwIf(nameFault(path, Object.keys(types), given));
   const own = ownMembers(given as unknown);
   for (const [name, type] of Object.entries(types)) {
@@ -47,14 +55,10 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
     throwIf(typeFault(`${name}.${method}`, 'function', (Object(value) as Record<string, unknown>)[method]));
 }
 
-/**
- * Check the options.
- *
- * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
- */
+/** @throws {TypeError} that names the option, what was expected and what was passed. */
 export function checkOptions(given: SessionOptions): void {
   throwIf(typeFault('options', 'object', given));
-  checkMembers('', TYPES, given);
+  checkMembers('', OPTIONS, given);
   const { baseUrl, allowInsecure, retry = {}, store, logger, refresh = 'auto' } = given;
   throwIf(addressFault(baseUrl, allowInsecure));
   checkMembers('retry.', RETRY, retry);

@@ -9,10 +9,12 @@ function missingAnswer(baseUrl: string): string {
   return `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
 }
 
-/** If the page's own `fetch` has resolved with something else than a Response. */
+/** The page's own `fetch` may resolve with something else than a Response. */
 export function checkResponse(baseUrl: string, response: unknown): void {
-  const fault = responseTypeFault(response);
-  if (fault) throw new TokenError('network', missingAnswer(baseUrl) + fault);
+  const { headers, text } = Object(response) as Partial<Response>;
+  if (typeof headers?.get === 'function' && typeof text === 'function') return;
+  const fault = `the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
+  throw new TokenError('network', `${missingAnswer(baseUrl)}; ${fault}`);
 }
 
 /** `thrown`: what `fetch` rejected with. If the page's own code is at fault, the console shows it. */
@@ -22,13 +24,24 @@ export function noAnswerReason(baseUrl: string, thrown: unknown): string {
   return own ? noteThrown(`${what}; ${own}: see the console`, thrown) : what + networkReason(baseUrl);
 }
 
+/** Without a remedy if that is only the session's next attempt. */
 export function statusFault(status: number, baseUrl: string): string {
-  return `refresh: POST /v2/token/refresh answered ${status}${statusRemedy(status, baseUrl)}`;
+  const what = `refresh: POST /v2/token/refresh answered ${status}`;
+  if (status === 404 || status === 405 || status === 410)
+    return `${what}; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
+  const isProxy = status === 401 || status === 403;
+  return isProxy ? `${what}; a proxy or a firewall in front of ${baseUrl} rejects the request` : what;
 }
 
 export function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
   if (code === 'decrypt_failed') return 'refresh: the answer does not open under the key of the set sent';
-  return `refresh: the answer is not a sealed token set or opt-out${unsealedReason(text, baseUrl)}`;
+  const what = 'refresh: the answer is not a sealed token set or opt-out';
+  const start = text.trimStart()[0];
+  if (start === '<')
+    return `${what}, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal responds in its place`;
+  if (start === '{' || start === '[')
+    return `${what}, but plain JSON: ${baseUrl} leads to another service, or to a test double`;
+  return start ? what : `${what}, but empty`;
 }
 
 function networkReason(baseUrl: string): string {
@@ -51,27 +64,4 @@ function ownFault(thrown: unknown): string | undefined {
   const { name } = Object(thrown) as { name?: unknown };
   if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
   return `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is not a network failure`;
-}
-
-function responseTypeFault(response: unknown): string | undefined {
-  const { headers, text } = Object(response) as Partial<Response>;
-  if (typeof headers?.get === 'function' && typeof text === 'function') return undefined;
-  return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
-}
-
-/** Empty if the session's next attempt is the only remedy. */
-function statusRemedy(status: number, baseUrl: string): string {
-  if (status === 404 || status === 405 || status === 410)
-    return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
-  if (status === 401 || status === 403) return `; a proxy or a firewall in front of ${baseUrl} rejects the request`;
-  return '';
-}
-
-function unsealedReason(text: string, baseUrl: string): string {
-  const start = text.trimStart()[0];
-  if (start === '<')
-    return `, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal responds in its place`;
-  if (start === '{' || start === '[')
-    return `, but plain JSON: ${baseUrl} leads to another service, or to a test double`;
-  return start ? '' : ', but empty';
 }

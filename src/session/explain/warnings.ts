@@ -1,4 +1,4 @@
-/** Warnings in the console: about failures that the page may not listen to, and about mistakes that cause no error. */
+/** Warnings in the console: of failures that the page may not listen to, and of mistakes that cause no error. */
 
 import type { TokenError } from '../../token/errors.ts';
 import type { createEvents } from '../events.ts';
@@ -7,7 +7,10 @@ import type { Session, Settings } from '../types.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
-/** Names of the sessions that are open on this page. Kept on `globalThis`, because a page may load the package twice. */
+/** The names that are in use, each as an object of its own, because one may be in use twice. */
+export type OpenNames = Set<{ readonly name: string }>;
+
+/** Of sessions. Kept on `globalThis`, because a page may load the package twice. */
 const NAMES = Symbol.for('tessera-id names');
 
 /** `code`: of the error, which docs/errors.md explains. `thrown`: what the page's code threw; only the console shows it. */
@@ -27,7 +30,6 @@ export function noteThrown(message: string, thrown: unknown): string {
 export function watchFailures() {
   const said = new Set<string>();
   const failures = {
-    /** The page listens to `error`. */
     isHeard: false,
     warn: ({ code, message }: TokenError): void => {
       const thrown = thrownBy.get(message) ?? [];
@@ -39,19 +41,16 @@ export function watchFailures() {
   return failures;
 }
 
-/** What the development build reads of the inside of a session. */
 export interface Inside extends Pick<PageState, 'consent' | 'attempt'> {
   readonly settings: Settings;
+  now(): number;
   readonly events: ReturnType<typeof createEvents>;
 }
 
-/** How long a session may wait for the page before that is said, ms. */
-const PATIENCE_MS = 10_000;
+/** Longer than the gates wait for a consent platform, ms. */
+const PATIENCE_MS = 12_000;
 
-/**
- * Warn once about a session that waits for the page: for the answer of its consent gate, or for a token set that nothing supplies.
- * Returns a function that stops watching.
- */
+/** Warns once of a session that waits for its consent gate, or for a set that nothing supplies. Returns a function that stops watching. */
 export function watchWaiting(session: Session, core: Inside): () => void {
   const { provide, refresh, store } = core.settings;
   const reason = () => {
@@ -60,13 +59,15 @@ export function watchWaiting(session: Session, core: Inside): () => void {
     if (lastError) return undefined;
     if (waitingFor === 'consent') return core.consent === undefined ? 'no_consent' : undefined;
     // The drop-in has a store of its own, and no `provide`.
-    const isUnsupplied = phase === 'empty' && next?.reason === 'host' && !provide && !store && refresh !== 'off';
+    const isUnsupplied = phase === 'empty' && next?.reason === 'host' && !provide && !store;
     return isUnsupplied ? 'no_token' : undefined;
   };
   const said = {
-    no_consent: 'the consent gate has not answered for 10 s: until it does (its dialog may be open), there is no token',
+    no_consent: 'the consent gate has not answered for 12 s: until it does (its dialog may be open), there is no token',
     no_token:
-      'there is no token set, and no option provide (data-provide): if a user is signed in, add it, or call setTokens',
+      refresh === 'off'
+        ? "there is no token set, and with refresh: 'off' only an app around this page supplies one: if a user is signed in there, call connectWebview; without an app, leave the option out"
+        : 'there is no token set, and no option provide (data-provide): if a user is signed in, add it, or call setTokens',
   };
   let isWatching = true;
   let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined;
@@ -85,7 +86,7 @@ export function watchWaiting(session: Session, core: Inside): () => void {
   };
 }
 
-/** Returns a function for the calls of `signIn`, which warns if they come from `provide`: the session would ask it again each time. */
+/** Returns a function for the calls of `signIn`: if they come from `provide`, the session asks it again each time. */
 export function watchSignIn(core: Inside): () => void {
   let inARow = 0;
   return () => {
@@ -106,15 +107,17 @@ export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }
 
-/** Watch for a page's mistakes while its session is open; returns a function that stops watching. */
+/** Returns a function that stops watching. */
 export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   // A worker of a page has no window either. A test may give a store.
   if (typeof window === 'undefined' && !('importScripts' in globalThis) && !store)
     warn(
-      `createSession: expected a browser, got a server, where all visitors would share the session (${DOCS}/session.md#on-a-server)`,
+      `createSession: expected a browser, got a server, where all visitors would share the session (${DOCS}/pages/session.md#on-a-server)`,
     );
   // Sessions with their own stores may share a name.
-  const forget = store ? () => {} : noteName(name);
+  const names = ((globalThis as { [NAMES]?: OpenNames })[NAMES] ??= new Set());
+  const isOpen = `createSession: a session named "${name}" is already open on this page: use that one, close() it, or choose another name`;
+  const forget = store ? () => {} : noteName(names, name, isOpen);
   const { origin } = new URL(baseUrl);
   const onViolation = ({ blockedURI, disposition, effectiveDirective }: SecurityPolicyViolationEvent) => {
     // A policy that only reports blocks nothing.
@@ -133,12 +136,9 @@ export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   };
 }
 
-function noteName(name: string): () => void {
-  const open = ((globalThis as { [NAMES]?: Set<{ readonly name: string }> })[NAMES] ??= new Set());
-  if ([...open].some((other) => other.name === name))
-    warn(
-      `createSession: a session named "${name}" is already open on this page: use that one, close() it, or choose another name`,
-    );
+/** Warns if the name is in use. Returns a function that ends its use. */
+export function noteName(open: OpenNames, name: string, warning: string): () => void {
+  if ([...open].some((other) => other.name === name)) warn(warning);
   const own = { name };
   open.add(own);
   return () => void open.delete(own);

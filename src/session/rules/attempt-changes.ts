@@ -1,7 +1,4 @@
-/**
- * The changes that an attempt makes: it takes the lease, and ends with an outcome. Random numbers are drawn before, so every
- * change is pure.
- */
+/** The changes that an attempt makes: it takes the lease, and ends with an outcome. Random numbers are drawn before. */
 
 import { ownMembers } from '../../token/checks.ts';
 import type { TokenError } from '../../token/errors.ts';
@@ -13,6 +10,7 @@ import {
   type Change,
   CLOCK_TOLERANCE_MS,
   isSameSet,
+  isSameTokens,
   type Lease,
   type RetryState,
   type SessionRecord,
@@ -30,13 +28,13 @@ import {
   REFUSAL_SPACING_MS,
 } from './retry.ts';
 
-/** So many attempts in a row without a valid set may be followed at once by another, unless the last one failed. */
+/** No pause follows up to this number of attempts in a row that brought no valid set, if the last one has not failed. */
 const FREE_ATTEMPTS = 3;
 
-/** So many attempts may follow one another without their pauses; then only one in the time of the longest pause. */
+/** Pages that wake up or are opened may end this many pauses in a row early; then only one in the time of the longest pause. */
 const MOST_IN_A_ROW = 7;
 
-/** After so many attempts, the pause is the longest one. */
+/** A number of attempts after which the pause has its greatest length. */
 const MANY = 99;
 
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
@@ -63,19 +61,21 @@ interface Answered {
  * Nothing changes if another tab has the lease, if the set has changed or ended, or if it is too early to send it again. `asked`:
  * the record at the start.
  *
- * If the store was late, the page has called `provide` without knowing the record: that counts, unless a valid token is stored, or
- * the user has changed since.
+ * If the store was late, the attempt was made without knowing the record, so its pause and its generation do not matter. A call of
+ * `provide` for want of a set counts, unless a valid token is stored, or the user has changed since.
  *
  * A lease that has run out counts as a failure, because its tab may still be waiting, unless the Web Lock shows that it is gone.
  */
 export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, pause: Pause): Change {
   return (record, found) => {
     const now = lease.at;
-    const isNeeded =
-      isSameSet(record, asked) ||
-      (found && plan.need === 'empty' && found.changedAt <= now && !tokenAt(record, serviceTime(record, now)));
+    const isNeeded = !found
+      ? isSameSet(record, asked)
+      : asked.set
+        ? isSameTokens(record.set, asked.set)
+        : found.changedAt <= now && !tokenAt(record, serviceTime(record, now));
     const isOver = !isNeeded || (plan.kind === 'refresh' && record.ended && !record.optedOut);
-    const isEarly = now < earliestStart(plan, currentRetry(record, now));
+    const isEarly = !found && now < earliestStart(plan, currentRetry(record, now));
     if (isOver || isEarly || isLeased(record, now, lease.isLocked)) return record;
     const { lease: before } = record;
     const isGone = !before || (before.isLocked && lease.isLocked);
@@ -84,8 +84,8 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, p
 }
 
 /**
- * An outcome counts only if generation and tokens are still those that were sent, or the lease is still there, which every change of
- * the host ends.
+ * An outcome counts only if generation and tokens are still those that were sent. While the record has its lease, which every change
+ * of the host ends, the generation may differ, as that of a late store does; for `provide`, the tokens too.
  *
  * @param user  the hashed label of the page. Default: the user for whom the record waits for a set.
  */
@@ -101,24 +101,20 @@ export function attemptEnded(
     const isOwn = !!record.lease && record.lease.id === sent.lease?.id;
     const released = isOwn ? applied(record, withoutLease) : record;
     const isProvide = plan.kind === 'provide';
-    if (!isSameSet(record, sent) && !(isOwn && isProvide))
+    const counts = isOwn ? isProvide || isSameTokens(record.set, sent.set) : isSameSet(record, sent);
+    if (!counts)
       // The user has changed while `provide` was asked, and there is still no set.
       return isProvide && !record.set ? { ...released, retry: fruitless(released, pause, now) } : released;
     if (outcome.kind === 'failed') return failed(released, plan, outcome.error, pause, now);
-    // That the service keeps refusing the set still counts; without a set, counting starts again.
-    if (outcome.kind === 'nobody') return released.set ? released : withoutRetry(released);
+    // The refusals of a stored set still count; without a set, counting starts again.
+    if (outcome.kind === 'nobody' && !record.set && record.retry) return { ...released, retry: undefined };
     return outcome.kind === 'answered' ? answered(released, sent, plan, outcome, user, pause, now) : released;
   };
 }
 
-const withoutRetry: Change = (record) => (record.retry ? { ...record, retry: undefined } : record);
-
 const withoutLease: Change = (record) => ({ ...record, lease: undefined });
 
-/**
- * For an attempt that has brought no valid set. One whose tab was left or closed before the answer is not counted: that is not a
- * failure of the service.
- */
+/** For an attempt that has brought no valid set. One whose tab was left or closed before the answer is not counted. */
 function counted(record: SessionRecord, pause: Pause, now: number): RetryState {
   const { attempts = 0, refusals = 0, soonestAt = 0 } = ownMembers(currentRetry(record, now));
   const longestMs = pause(MANY, LEAST_PART);
@@ -164,7 +160,7 @@ function answered(
   now: number,
 ): SessionRecord {
   const retry = fruitless(record, pause, now);
-  // A set that was held back behind a tombstone is refused: attempts with such sets count together.
+  // The service confirms the opt-out of a user for whom the host has supplied another set: such attempts count together.
   if (answer === 'optout') return { ...optedOut(now)(record), retry: record.optedOut ? retry : undefined };
   if (answer === 'ended' && record.optedOut) return { ...record, retry, set: undefined };
   // `provide` may be asked at once, even if the page called `refresh()` during a pause.
@@ -173,8 +169,8 @@ function answered(
   const after = isProvided
     ? setByHost(answer, now, user ?? record.user)(record)
     : refreshed(record, answer, sent.lease?.at ?? now, now, dateMs);
-  // A set that is due or has expired on arrival: keep counting, or the service would be called endlessly. One of `provide` that is
-  // due soon may be one that the service refuses.
+  // Keep counting if the set is due or has expired on arrival: otherwise, the service would be called endlessly. A set of `provide`
+  // that is due soon counts too, because the service may refuse it.
   const at = now + after.offsetMs + (isProvided ? DUE_ON_ARRIVAL_MS : 0);
   return { ...after, retry: phaseOf(after, at) === 'fresh' ? undefined : retry };
 }
@@ -202,10 +198,10 @@ function refreshed(
   const arrivedAt = startedAt + offsetMs;
   // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.
   const isDue = arrivedAt > refreshAt - Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
-  const dueAt = (Math.max(refreshAt, arrivedAt) + expiresAt) / 2;
+  const halfwayAt = (Math.max(refreshAt, arrivedAt) + expiresAt) / 2;
   return {
     ...record,
-    set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set,
+    set: isDue && halfwayAt < expiresAt ? { ...set, refreshAt: halfwayAt } : set,
     offsetMs,
     receivedAt: now,
     acceptedUntil: Math.max(record.acceptedUntil, expiresAt),

@@ -19,7 +19,7 @@ import {
   type NeedReason,
   type Plan,
 } from './retry.ts';
-import type { NextReason, NextStep, SessionState } from './state.ts';
+import type { NextStep, SessionState } from './state.ts';
 
 interface Facts {
   /** The record that this page may use: an empty one if it is unknown or belongs to another user. */
@@ -41,7 +41,7 @@ export interface Decision extends Facts {
   /** Why a new set is needed, if one is. */
   readonly need: NeedReason | undefined;
   /** The attempt to start now. */
-  readonly due: Plan | undefined;
+  readonly start: Plan | undefined;
   /** A caller of `getToken` should keep waiting. */
   readonly isTokenExpected: boolean;
   /** When to decide again at the latest; `Infinity`: after the next change. */
@@ -82,16 +82,16 @@ export function decide(view: View, page: PageState, now: number, isExplicit = fa
   const wait = plan && !isExplicit ? waitOf(plan, facts, page, now) : undefined;
   const next = nextOf(facts, page, plan, wait);
   const { reason } = next ?? {};
-  // More instants than needed do no harm.
+  // To decide too often is harmless, so these include instants at which nothing may change.
   const instants = [refreshAt, expiresAt, endsAt].map((instant = 0) => instant - record.offsetMs);
-  const wakes = [...instants, next?.at ?? 0, otherTabUntil, retry ? retry.countedAt + DAY_MS : 0];
-  // From a late store, unless the page itself has changed the user since.
+  const wakes = [...instants, next?.at ?? 0, otherTabUntil, (retry?.countedAt ?? 0) + DAY_MS];
+  // A late store may still bring a token, unless the page itself has changed the user.
   const mayAppear = view.isLate && !view.record.changedAt;
   const awaited = reason === 'in_progress' ? (next?.action as Plan['kind']) : reason === 'storage' ? reason : undefined;
   return {
     ...facts,
     need,
-    due: wait ? undefined : plan,
+    start: wait ? undefined : plan,
     isTokenExpected: !!reason && (mayAppear || EXPECTED.includes(reason) || page.consent === undefined),
     wakeAt: isSettled ? Math.min(...wakes.filter((instant) => instant > now)) : NEVER,
     state: {
@@ -109,8 +109,11 @@ export function decide(view: View, page: PageState, now: number, isExplicit = fa
   };
 }
 
-/** What callers of `getToken` wait for. */
-const EXPECTED: readonly NextReason[] = ['storage', 'in_progress', 'other_tab', 'woken'];
+type Expected = 'storage' | 'in_progress' | 'other_tab' | 'woken';
+type Unexpected = 'refresh_from' | 'expires' | 'back_off' | 'retry_after' | 'refused' | 'hidden' | 'consent' | 'host';
+
+/** What callers of `getToken` wait for. Another reason does not compile until it is in one of the two types. */
+const EXPECTED: readonly (Expected | Unexpected)[] = ['storage', 'in_progress', 'other_tab', 'woken'];
 
 /** Why a new set is needed, if one is. */
 function needOf(
@@ -120,6 +123,7 @@ function needOf(
 ): NeedReason | undefined {
   if (!isSettled || isForeign) return undefined;
   if (phase === 'empty' || phase === 'ended') return phase;
+  phase satisfies 'fresh' | 'due' | 'stale' | 'optedOut';
   // The opt-out belongs to the set that opted out: another user may be signed in, whose set `provide` can return.
   if (!set) return canProvide || provideResult ? 'empty' : undefined;
   // This page does not ask the service: the host has let both tokens expire, or wants another set.
@@ -136,6 +140,8 @@ function planOf(
 ): Plan | undefined {
   if (!isSettled || attempt) return undefined;
   if (need) return canProvide && provideResult !== 'nobody' ? { kind: 'provide', need, isExplicit } : undefined;
+  // In each of these phases but `fresh`, a refresh needs no call of `refresh()`.
+  phase satisfies 'fresh' | 'due' | 'stale' | 'optedOut' | 'empty' | 'ended';
   return canRefresh && set && (phase !== 'fresh' || isExplicit) ? { kind: 'refresh', isExplicit } : undefined;
 }
 
@@ -160,7 +166,7 @@ function nextOf(
   if (!isSettled)
     return { action: set || !canProvide ? 'refresh' : 'provide', reason: consent ? 'storage' : 'consent' };
   if (attempt) return { at: attempt.startedAt, action: attempt.plan.kind, reason: 'in_progress' };
-  // An attempt that starts now has no instant yet, so that a state that is read twice before then stays the same.
+  // An attempt that is about to start has no `at`: with one, the state would change each time it is read.
   if (plan) return { ...(wait ?? { reason: 'in_progress' }), action: plan.kind };
   if (set && phase === 'fresh' && canRefresh)
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };

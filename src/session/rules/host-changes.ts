@@ -5,7 +5,7 @@ import { type Change, emptyRecord, isSameTokens } from './record.ts';
 
 /**
  * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is incremented, so
- * that pending answers are late. Every other change of the host starts with this; a withdrawal of consent does nothing else.
+ * that answers to pending requests are late. Every other change of the host starts with this; a withdrawal of consent does nothing else.
  */
 export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => ({
   ...emptyRecord(baseUrl),
@@ -14,13 +14,13 @@ export const erased: Change = ({ generation, baseUrl, offsetMs, optedOut }) => (
   optedOut,
 });
 
-/** The last change counts: nothing if a late store shows that another tab has changed the user since `now`. */
+/** The last change counts: if a late store shows that another tab has changed the user after `now`, nothing is changed. */
 function unlessChangedSince(now: number, change: Change): Change {
   return (record, found) => (found && found.changedAt > now ? record : change(record));
 }
 
 /** Unless `forget`, sets that were rendered into earlier pages stay known. */
-export function loggedOut(now: number, forget = false): Change {
+export function loggedOut(now: number, forget?: boolean): Change {
   return unlessChangedSince(now, (record) => ({
     ...erased(record),
     changedAt: Math.max(now, record.changedAt + 1),
@@ -37,21 +37,20 @@ export function optedOut(now: number): Change {
 export function signedIn(user: string | undefined, now: number): Change {
   return unlessChangedSince(now, (record) => {
     const { set, lease, retry } = record;
-    // `provide` is being asked: it may call `signIn` itself, each time.
+    // While `provide` is asked, its pauses stay: it may call `signIn` each time, and would be asked endlessly.
     return { ...loggedOut(now)(record), user, retry: lease && !set ? retry : undefined };
   });
 }
 
 /**
- * Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts it. A set that the service has
- * ended, supplied again for the same user, changes nothing.
+ * Behind a tombstone the set is held back: the phase stays `optedOut` until the service accepts it.
  *
  * @param user  the hashed label; without it the record belongs to no known user.
  * @param isFromService  the host itself has refreshed the set (`refresh: 'off'`), so it lifts the tombstone.
  */
-export function setByHost(set: TokenSet, now: number, user?: string, isFromService = false): Change {
+export function setByHost(set: TokenSet, now: number, user?: string, isFromService?: boolean): Change {
   return unlessChangedSince(now, (record) => {
-    // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
+    // The service has ended this set. A host may answer each `needsTokens` with it, from a cache.
     if (record.ended && record.user === user && isSameTokens(record.set, set)) return record;
     return {
       ...loggedOut(now)(record),

@@ -39,13 +39,12 @@ export interface PageState {
    * refused the set that was held back after an opt-out. `failed`: its last call failed.
    */
   provideResult?: 'nobody' | 'failed' | undefined;
-  /** The lease of another tab that has stopped an attempt of this page, by its id: the page waits as long as that tab has it. */
+  /** The id of a lease of another tab that has stopped an attempt of this page: the page waits while that tab has it. */
   otherLeaseId?: number | undefined;
   /** Where the current set came from, for the next `token` event. */
   cause: Cause;
   /** The last failure; absent once the record has another set, or none. */
   lastError?: TokenError | undefined;
-  /** What listeners were last notified of. */
   emitted: Emitted;
 }
 
@@ -70,7 +69,7 @@ export interface View {
 }
 
 /**
- * Another set satisfies the need and ends the series of failures.
+ * Another set satisfies the need, and ends the series of failures.
  *
  * @param isFirst  the page did not know what is stored: it finds an existing state, unless the host has changed it since.
  */
@@ -90,8 +89,8 @@ export function pageStateAfter(
   const isRefused = hasNoSet && wasHeldBack && (cause === 'refresh' || after.generation === before.generation);
   // The service reports an opt-out: another user may be signed in, whose set `provide` can return.
   const isOptOut = after.optedOut && !before.optedOut && cause !== 'provide';
-  // After a logout, nobody is asked for a set, because the page itself has logged the user out, unless it has since named the user who
-  // signed in. An erased store counts as a logout.
+  // After a logout, nobody is asked for a set, unless the page has since named the user who signed in. An erased store counts as a
+  // logout.
   const isCleared = after.changedAt > 0 || after.generation < before.generation;
   const isLogout = hasNoSet && !isRefused && !isOptOut && isCleared && !after.user;
   // Do not emit `needsTokens` twice for one user: a listener that signs the user in each time would be called endlessly.

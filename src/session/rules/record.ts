@@ -36,7 +36,6 @@ export interface Lease {
   /** Random, because two tabs may take the lease in the same millisecond, one after the other. */
   readonly id: number;
   readonly at: number;
-  readonly ms: number;
   /** It was taken under the Web Lock, so a tab that obtains the lock knows that this tab is gone, or has given up. */
   readonly isLocked: boolean;
 }
@@ -62,10 +61,8 @@ export interface RetryState {
 }
 
 /**
- * A change of the record: a pure function. Returns the same record if there is nothing to change.
- *
- * It is applied to what the page shows and, inside one atomic update, to what is stored, so one rule holds in both places, whatever
- * another tab has written meanwhile.
+ * A change of the record: a pure function, applied to what the page shows and, inside one atomic update, to what is stored. Returns the
+ * same record if there is nothing to change.
  *
  * @param found  what a late store had when it answered: the page made the change before it could see that.
  */
@@ -84,8 +81,8 @@ const FAR_MS = 1e14;
 /** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and answers take time to arrive. */
 export const CLOCK_TOLERANCE_MS = 5_000;
 
-/** When a set last arrived, or an attempt last failed, by the clock of the page that wrote it. */
-export function writtenAt({ receivedAt, retry }: SessionRecord): number {
+/** When a set last arrived, or an attempt last ended without a valid one, by the clock of the page that wrote it. 0: neither is known. */
+export function outcomeAt({ receivedAt, retry }: SessionRecord): number {
   return Math.max(receivedAt, retry?.countedAt ?? 0);
 }
 
@@ -102,15 +99,12 @@ export function isSameTokens(one: TokenSet | undefined, other: TokenSet | undefi
   );
 }
 
-/** Whether the same action put the same set there. */
+/** Whether both have the same set, and the same action put it there. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
   return one.generation === other.generation && isSameTokens(one.set, other.set);
 }
 
-/**
- * The page of another user, for example one that stayed open when this user signed in, returns no token and requests none. A page
- * without a label can use every record.
- */
+/** A page of another user returns no token and requests none. A page without a label can use every record. */
 export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
   return user !== undefined && record.user !== user && (!!record.set || !!record.user);
 }
@@ -139,7 +133,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
     // By the service's clock, a set cannot have arrived a year before it is due: such an offset would keep it valid for ever.
     const slackMs = set ? receivedAt - set.refreshAt + YEAR_MS : FAR_MS;
     const numbers = [generation, receivedAt, acceptedUntil, changedAt, offsetMs + slackMs];
-    if (lease) numbers.push(lease.id, lease.at, lease.ms);
+    if (lease) numbers.push(lease.id, lease.at);
     if (retry) numbers.push(retry.attempts, retry.refusals, retry.countedAt, retry.waitUntil, retry.soonestAt);
     const isSound =
       v === 2 &&

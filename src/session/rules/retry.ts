@@ -9,7 +9,7 @@ export type NeedReason = 'empty' | 'ended' | 'refused';
 export interface Plan {
   readonly kind: 'refresh' | 'provide';
   readonly need?: NeedReason | undefined;
-  /** The page called `refresh()`: neither a pause nor earlier refusals delay it, except that the service asked for the pause. */
+  /** The page called `refresh()`: neither earlier refusals nor a pause delay it, unless the service asked for the pause. */
   readonly isExplicit: boolean;
 }
 
@@ -30,10 +30,7 @@ export const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
 /** Statuses below 500 of a service that is overloaded: the same request may succeed later. */
 const TEMPORARY = [408, 425, 429];
 
-/**
- * Whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. An error
- * without a status had no answer.
- */
+/** The service has refused the set, or has sent an unusable answer. An error without a status had no answer. */
 export function isRefusal({ kind }: Plan, { status = 500 }: Partial<Pick<TokenError, 'status'>>): boolean {
   return kind === 'refresh' && status < 500 && !TEMPORARY.includes(status);
 }
@@ -45,11 +42,8 @@ export function currentRetry({ retry }: SessionRecord, now: number): RetryState 
   return isFuture(retry.countedAt, now) ? { ...retry, refusals: 0, waitUntil: 0, soonestAt: 0 } : retry;
 }
 
-/**
- * What a page has written lies ahead if the clock was set back since. Another tab may write an instant that is a little later
- * than `now` while a change waits for the store.
- */
-function isFuture(at: number, now: number): boolean {
+/** The clock was set back since. Another tab may write an instant a little later than `now` while a change waits for the store. */
+export function isFuture(at: number, now: number): boolean {
   return at > now + CLOCK_TOLERANCE_MS;
 }
 
@@ -61,12 +55,13 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
 export function earliestStart(plan: Plan, retry: RetryState | undefined): number {
   if (!retry) return 0;
   if (plan.isExplicit) return plan.kind === 'refresh' && retry.reason === 'retry_after' ? retry.waitUntil : 0;
-  return plan.kind === 'refresh' && isUsedUp(retry) ? NEVER : retry.waitUntil;
+  return retry.waitUntil;
 }
 
-/** The pause after a number of attempts in a row, ms. `part`: a fixed part of its length, instead of the drawn one. */
+/** The pause after a number of attempts in a row, ms. `part`: a fraction of its full length; default: one that was drawn. */
 export type Pause = (attempts: number, part?: number) => number;
 
+/** The smallest fraction that is drawn. */
 export const LEAST_PART = 3 / 4;
 
 /** Shortest pause, whatever the options say, ms: a service that fails must not be called many times a second. */
@@ -79,11 +74,14 @@ const SHORTEST_MS = 1_000;
 export function drawPause({ firstMs, maxMs }: BackOff): Pause {
   const drawn = 1 - Math.random() * (1 - LEAST_PART);
   return (attempts, part = drawn) =>
-    Math.max(SHORTEST_MS, part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS));
+    Math.max(SHORTEST_MS, part * Math.min(firstMs * 2 ** (attempts - 1), maxMs, DAY_MS) || 0);
 }
 
-export function leaseEnd({ at, ms }: Lease): number {
-  return at + Math.min(ms, DAY_MS);
+/** How long other tabs wait for an attempt, ms. */
+const LEASE_MS = 12_000;
+
+export function leaseEnd({ at }: Lease): number {
+  return at + LEASE_MS;
 }
 
 /** `hasLock`: this tab has the Web Lock. */

@@ -1,4 +1,4 @@
-/** The events of a session: the difference between what listeners were last notified of and what is so now. */
+/** The events of a session: what has changed since listeners were last notified. */
 
 import type { TokenError } from '../../token/errors.ts';
 import type { Decision } from './decide.ts';
@@ -26,8 +26,8 @@ export type SessionEvent = { [E in EventName]: readonly [event: E, payload: Sess
 
 /** The events to emit, in their order, and what listeners have been notified of after them. */
 export function eventsFor(
-  { emitted: before, cause, canProvide, canRefresh, provideResult }: PageState,
-  { record: { set, ended, optedOut }, at, token, need }: Decision,
+  { emitted: before, cause, canProvide, provideResult }: PageState,
+  { record: { set, ended, optedOut }, token, need }: Decision,
 ): { readonly events: readonly SessionEvent[]; readonly emitted: Emitted } {
   const events: SessionEvent[] = [];
   const isNeedReported = !!need && !before.need && (!canProvide || !!provideResult);
@@ -36,10 +36,6 @@ export function eventsFor(
   if (ended && !before.ended) events.push(['expired', { token: 'refresh' }]);
   if (set && token && token !== before.token)
     events.push(['token', { advertisingToken: token, expiresAt: set.expiresAt, refreshAt: set.refreshAt, cause }]);
-  const isExpired = !optedOut && !token && !!before.token && !!set;
-  // If only the local clock says that the refresh token has expired, the service must confirm it, if the page asks it.
-  const isInDoubt = isExpired && canRefresh && !ended && at >= set.endsAt;
-  if (isExpired && !isInDoubt) events.push(['expired', { token: 'advertising' }]);
-  const known = isInDoubt ? before.token : token;
-  return { events, emitted: { token: known, optedOut, ended, need: before.need || isNeedReported } };
+  if (set && !optedOut && !token && before.token) events.push(['expired', { token: 'advertising' }]);
+  return { events, emitted: { token, optedOut, ended, need: before.need || isNeedReported } };
 }

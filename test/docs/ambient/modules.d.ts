@@ -16,12 +16,17 @@ declare module '*/adapters' {
   export function Adapters(): import('react').ReactNode;
 }
 
-declare module 'react-native' {
-  export const AppState: { addEventListener(type: 'change', listener: (state: string) => void): unknown };
-}
-
-declare module 'expo-secure-store' {
-  export const AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY: number;
-  export function getItemAsync(key: string, options?: object): Promise<string | null>;
-  export function setItemAsync(key: string, value: string, options?: object): Promise<void>;
+declare module 'express' {
+  type Listener = (request: unknown, response: { sendFile(name: string, options: { root: string }): void }) => unknown;
+  interface App {
+    use(path: string, listener: ReturnType<typeof import('tessera-id/server/node').toNodeListener>): void;
+    use(listener: ReturnType<typeof express.static>): void;
+    get(path: string, listener: Listener): void;
+    listen(port: number, host: string, onListening: () => void): void;
+  }
+  function express(): App;
+  namespace express {
+    function static(folder: string): () => void;
+  }
+  export default express;
 }

@@ -1,13 +1,12 @@
 /** Names that the examples of the documentation use and that a reader brings along. Each has its real type where there is one. */
 
 import 'tessera-id/global';
-import type { ReactNode, RefObject } from 'react';
+import type { ReactNode } from 'react';
 import type { ProvideOption, Session } from 'tessera-id';
 import type { Tessera } from 'tessera-id/global';
 import type { Dii, WireAnswer } from 'tessera-id/server';
 
 declare global {
-  /** The session of the page. */
   const session: Session;
   /** `window.tessera` once the script has loaded and there is a session. */
   const tessera: Tessera & { session: Session };
@@ -15,17 +14,23 @@ declare global {
   const apiKey: string;
   const clientSecret: string;
   const provide: ProvideOption;
-  const provideHousehold: ProvideOption;
   const createSession: typeof import('tessera-id').createSession;
   const connectWebview: typeof import('tessera-id/webview').connectWebview;
   /** Resolves once the adapter for Prebid is connected, or blocked. */
   const connected: Promise<unknown>;
+  const connectPrebid: typeof import('tessera-id/prebid').connectPrebid;
+  const onVitals: typeof import('tessera-id/vitals').onVitals;
   const tcfConsent: typeof import('tessera-id/consent').tcfConsent;
 
-  /** The page's own functions. */
   function bid(advertisingToken: string | undefined): void;
   function report(code: string, message: string): void;
+  function send(report: object): void;
   function removeAds(): void;
+  /** Google Analytics 4, and a meter of OpenTelemetry. */
+  function gtag(kind: 'event', name: string, parameters: object): void;
+  const meter: {
+    createCounter(name: string): { add(by: number, attributes: Record<string, string | undefined>): void };
+  };
   function hideAds(): void;
   function forgetUser(): void;
   function askServer(reason?: string): Promise<object>;
@@ -34,6 +39,7 @@ declare global {
   function signedInUser(request: Request): Promise<Dii | null>;
   /** The token handler of another block, and an app of Express. */
   const tokens: (request: Request) => Promise<Response>;
+  const toNodeListener: typeof import('tessera-id/server/node').toNodeListener;
   const app: { use(path: string, listener: ReturnType<typeof import('tessera-id/server/node').toNodeListener>): void };
   const account: { readonly id: string };
   const answer: WireAnswer;
@@ -63,17 +69,5 @@ declare global {
     onLogout?: () => void;
   }): ReactNode;
 
-  /** React Native, which is not installed. */
-  interface WebView {
-    injectJavaScript(script: string): void;
-    reload(): void;
-  }
-  function WebView(props: { ref: RefObject<WebView | null> } & Record<string, unknown>): ReactNode;
-  interface WebViewMessageEvent {
-    readonly nativeEvent: { readonly data: string; readonly url: string };
-  }
-  const uri: string;
   function tokensOfTheUser(): Promise<WireAnswer>;
-  const useEffect: typeof import('react').useEffect;
-  const useRef: typeof import('react').useRef;
 }

@@ -35,7 +35,11 @@ private class World(private val owner: Owner) : Effects {
     )
   }
 
-  private fun setOf(name: String) = if (name == "optout") null else TokenSet(wire(name))
+  private fun answerOf(name: String) = when (name) {
+    "optout" -> Answer.OPTED_OUT
+    "nobody" -> Answer.SIGNED_OUT
+    else -> Answer(User.signedIn, TokenSet(wire(name)))
+  }
 
   private fun short(token: Any?) = token?.toString()?.replace("token-", "") ?: "none"
 
@@ -55,9 +59,9 @@ private class World(private val owner: Owner) : Effects {
     timerAt = ms?.plus(uptimeMs)
   }
 
-  override fun read(id: Int) {
+  override fun read() {
     said.add("read")
-    operate("reads", { machine!!.readEnded(id, stored) }) { machine!!.readEnded(id, null, "locked") }
+    operate("reads", { machine!!.readEnded(stored) }) { machine!!.readEnded(null, "locked") }
   }
 
   override fun write(id: Int, text: String) {
@@ -91,6 +95,10 @@ private class World(private val owner: Owner) : Effects {
     said.add(if (error == null) "stored" else "refused")
   }
 
+  override fun released() {
+    said.add("free")
+  }
+
   override fun token(advertisingToken: String?) {
     said.add("token ${short(advertisingToken)}")
     reaction?.also { reaction = null }?.let(::act)
@@ -108,7 +116,7 @@ private class World(private val owner: Owner) : Effects {
     val date = words.indexOf("date").let { if (it < 0) 0 else trueMs + ms(words[it + 1]) }
     val after = if (words.getOrNull(3) == "after") ms(words[4]) else 0
     val kind = Kind.valueOf(words[2].uppercase())
-    val set = if (kind == Kind.SUCCESS) setOf(words[3]) else null
+    val set = if (kind == Kind.SUCCESS) answerOf(words[3]).set else null
     machine!!.refreshEnded(pending[words[1].toInt() - 1], Outcome(kind, "", set, date, after))
   }
 
@@ -157,13 +165,9 @@ private class World(private val owner: Owner) : Effects {
         machine = Machine(owner, this).also(Machine::start)
       }
       "make" -> wire(first, words[2], words[3])
-      "signedIn" -> machine!!.signedIn(setOf(first))
-      "signedOut" -> machine!!.signedOut()
-      "renew" -> when (words[2]) {
-        "nobody" -> machine!!.renew(first.toInt(), User.signedOut, null)
-        "optout" -> machine!!.renew(first.toInt(), User.optedOut, null)
-        else -> machine!!.renew(first.toInt(), User.signedIn, setOf(words[2]))
-      }
+      "signedIn" -> machine!!.changed(answerOf(first))
+      "signedOut" -> machine!!.changed(Answer.SIGNED_OUT)
+      "renew" -> machine!!.renew(first.toInt(), answerOf(words[2]))
       "resume" -> machine!!.resume()
       "pause" -> machine!!.pause()
       "close" -> machine!!.close()

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../../src/page/consent.ts';
 import { HOUR } from '../../support/clock.ts';
 import { encodeGppString, installGpp, installTcf, pingDataOf, TCF } from '../../support/cmp.ts';
+import { throwing } from '../../support/throwing.ts';
 import { ask, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
@@ -48,10 +49,16 @@ describe.each([
     Reflect.deleteProperty(window, locator.name);
   });
 
-  test('is added to a CMP that loads after the gate has refused, and its answer is a change', async () => {
+  test('is added to a CMP that loads after the gate has refused, which the console says, and its answer is a change', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const answers = ask(consent());
     await vi.advanceTimersByTimeAsync(HOUR);
     expect(answers).toEqual([false]);
+    expect(warn.mock.calls).toEqual([
+      [
+        `[tessera] consent: ${api} was not found within 10000 ms: until a consent platform has loaded, this counts as a refusal`,
+      ],
+    ]);
     const cmp = installCmp();
     await vi.advanceTimersByTimeAsync(1000);
     cmp.publish(granted);
@@ -100,9 +107,7 @@ describe.each([
 
   test('does not let errors of the CMP escape', async () => {
     Object.assign(window, {
-      [api]: () => {
-        throw new Error('broken CMP');
-      },
+      [api]: throwing(new Error('broken CMP')),
     });
     const controller = new AbortController();
     const answers = ask(consent({ signal: controller.signal }));
@@ -112,16 +117,17 @@ describe.each([
   });
 });
 
-/** A window above the page: one of another origin throws when anything but its frames is read. */
+/** A window above the page: one of another origin throws when anything but its frames, or its address, is read. */
 const windowAbove = (api: string, isOwn: boolean, isLocated: boolean) => {
   const asked: unknown[] = [];
+  const refuse = throwing(new DOMException('Blocked a frame', 'SecurityError'));
   const members: Record<string, unknown> = {
+    location: isOwn ? { href: 'https://page.example/' } : Object.defineProperty({}, 'href', { get: refuse }),
     frames: isLocated ? { [`${api}Locator`]: {} } : {},
     postMessage: (message: unknown) => asked.push(message),
   };
   const get = (_: object, name: string) => {
-    if (name in members || isOwn) return members[name];
-    throw new DOMException('Blocked a frame', 'SecurityError');
+    return name in members || isOwn ? members[name] : refuse();
   };
   return { above: new Proxy({}, { get }), asked };
 };

@@ -18,7 +18,6 @@ export const isolateTests = () => {
 
 export const { settle } = createOperatorFixture();
 
-/** Call a gate and collect its answers in order: the first one, then each change. */
 export const ask = (gate: ConsentGate) => {
   const answers: boolean[] = [];
   const answer = gate((granted) => answers.push(granted));

@@ -6,23 +6,20 @@ import { ask, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
 
-describe('Global Privacy Control', () => {
-  test.each([
-    [true, false],
-    [false, true],
-    [undefined, true],
-    [null, true],
-    ['true', false],
-    [1, false],
-  ])('%j in the navigator: %s', (control, granted) => {
-    vi.stubGlobal('navigator', { globalPrivacyControl: control });
-    expect(gpcConsent()(() => {})).toBe(granted);
-  });
+test.each([
+  [true, false],
+  [false, true],
+  [undefined, true],
+  [null, true],
+  ['true', false],
+  [1, false],
+])('Global Privacy Control: %j in the navigator: %s', (control, granted) => {
+  vi.stubGlobal('navigator', { globalPrivacyControl: control });
+  expect(gpcConsent()(() => {})).toBe(granted);
 });
 
 describe('allOf', () => {
   beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}));
-  /** A gate that answers on command. */
   const createManualGate = () => {
     let resolve = (_: boolean) => {};
     let reject = (_: Error) => {};
@@ -62,9 +59,7 @@ describe('allOf', () => {
     ['1', [yes, () => foreign(1)], false],
     ["'yes'", [yes, () => foreign('yes')], false],
     ['no gates, nested', [allOf(), yes], false],
-  ])('answers at once: %s', (_, gates, granted) => {
-    expect(allOf(...gates)(() => {})).toBe(granted);
-  });
+  ])('answers at once: %s', (_, gates, granted) => expect(allOf(...gates)(() => {})).toBe(granted));
 
   test('says no as soon as one gate does, yes when all do, and follows every change', async () => {
     const one = createManualGate();

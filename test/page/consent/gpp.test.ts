@@ -9,7 +9,6 @@ import { ask, euRules, isolateTests, settle } from './fixtures.ts';
 isolateTests();
 
 describe('GPP', () => {
-  /** The choices of a user who has refused nothing. */
   const US = {
     SaleOptOutNotice: 1,
     SaleOptOut: 2,

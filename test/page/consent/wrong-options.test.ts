@@ -46,9 +46,7 @@ describe.each(Object.keys(GATES) as (keyof typeof GATES)[])('%s', (name) => {
     ['an empty object', {}],
     ['undefined members', { name: undefined, purposes: undefined, vendorId: undefined }],
     ['the purpose and the vendor', { purposes: [1], vendorId: 7, waitMs: 5, signal: new AbortController().signal }],
-  ])('grants with correct options: %s', (_, options) => {
-    expect(answerOf(create(options))).toBe(true);
-  });
+  ])('grants with correct options: %s', (_, options) => expect(answerOf(create(options))).toBe(true));
 
   test.each<unknown>([
     { name: 'UID2' },
@@ -76,6 +74,11 @@ describe.each(Object.keys(GATES) as (keyof typeof GATES)[])('%s', (name) => {
     { purposes: '1' },
     { purposes: 1 },
     { purposes: new Set([1]) },
+    { waitMs: null },
+    { waitMs: -1 },
+    { waitMs: '' },
+    { waitMs: '5000' },
+    { waitMs: Number.NaN },
     'uid2',
     'euid',
     '',

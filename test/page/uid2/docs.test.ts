@@ -1,4 +1,4 @@
-/** The snippet of docs/migration.md, as a reader pastes it into every page. */
+/** The snippet of docs/start/migrate.md, as a reader pastes it into every page. */
 
 import { readFileSync } from 'node:fs';
 import { IDBFactory } from 'fake-indexeddb';
@@ -27,10 +27,10 @@ afterEach(async () => {
   await restoreGlobals();
 });
 
-const page = readFileSync('docs/migration.md', 'utf8');
+const page = readFileSync('docs/start/migrate.md', 'utf8');
+const rules = readFileSync('docs/migration.md', 'utf8');
 const [, snippet] = /<script>\n(.*?)<\/script>/s.exec(page)!;
 
-/** Open a page with the snippet, and leave it. */
 const visit = async () => {
   delete window.__uid2;
   bid.mockClear();
@@ -60,7 +60,7 @@ test('after an opt-out the server is not asked', async () => {
 });
 
 test('the drop-in lacks the method of version 3 that the page lists, and has its replacement', () => {
-  const [, former = '', current = ''] = /^\| `(\w+)\(\)`.*absent: call `(\w+)\(\)`/m.exec(page) ?? [];
+  const [, former = '', current = ''] = /^\| `(\w+)\(\)`.*absent: call `(\w+)\(\)`/m.exec(rules) ?? [];
   const sdk: Record<string, unknown> = { ...installUid2() };
   expect([former, typeof sdk[former], typeof sdk[current]]).toEqual(['hasIdentity', 'undefined', 'function']);
 });

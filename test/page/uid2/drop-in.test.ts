@@ -2,16 +2,14 @@
 
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../../src/page/uid2/index.ts';
 import {
-  answersPlain,
-  createFixture,
-  hangs,
-  restoreGlobals,
-  rotate,
-  success,
-  wireSet,
-} from '../../session/fixtures.ts';
+  type Callback,
+  type InitOptions,
+  installUid2,
+  type LegacyPayload,
+  type Uid2,
+} from '../../../src/page/uid2/index.ts';
+import { createFixture, hangs, restoreGlobals, rotate, success, wireSet } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/clock.ts';
 import { clearPlaces, cookie, KEY, local, logoutMark, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
@@ -30,13 +28,24 @@ const load = (before?: { callbacks: Callback[] }) => {
   sdk = installUid2();
   return sdk;
 };
-/** The next page of the same browser. */
 const nextPage = () => {
   sdk.abort();
   emitted = [];
   return load();
 };
 const complete = () => until(() => sdk.isInitComplete(), 'InitCompleted');
+const start = async (options: InitOptions = {}) => {
+  sdk.init({ baseUrl: BASE_URL, ...options });
+  await complete();
+};
+const open = (options?: InitOptions, callbacks: Callback[] = []) => {
+  load({ callbacks });
+  return start(options);
+};
+const openNext = (options?: InitOptions) => {
+  nextPage();
+  return start(options);
+};
 
 beforeEach(() => {
   useFakeClock();
@@ -66,8 +75,7 @@ describe('the global', () => {
   });
 
   test('another array that the page assigns to callbacks receives the later events', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await open({ identity: wireSet(1) }, [note]);
     const heard: string[] = [];
     sdk.callbacks = [(event) => void heard.push(event)];
     sdk.callbacks = null as never;
@@ -85,13 +93,10 @@ describe('the global', () => {
   });
 
   test('a callback that is pushed late receives the events that it has missed', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await open({ identity: wireSet(1) });
     sdk.callbacks.push(note);
     await fixture.settle();
-    expect(events()).toEqual(
-      ['SdkLoaded advertising-1', 'InitCompleted advertising-1'].map((e, i) => (i ? e : 'SdkLoaded')),
-    );
+    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
   test('a callback that is pushed late receives them although Array.prototype is frozen', async () => {
@@ -113,8 +118,7 @@ describe('the global', () => {
     emitted = [];
     sdk.callbacks.pop();
     sdk.callbacks.push((event) => void (event === 'InitCompleted' && sdk.callbacks.push(note)));
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ identity: wireSet(1) });
     await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
@@ -179,17 +183,6 @@ describe('init', () => {
     expect(sdk.isInitComplete()).toBe(false);
   });
 
-  test('an identity is in force at once, then emitted, then stored', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-1', false]);
-    expect(sdk.isInitComplete()).toBe(false);
-    await complete();
-    await fixture.settle();
-    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-    expect(sdk.getIdentity()).toEqual(wireSet(1));
-    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
-  });
-
   test('a refresh token never goes to an operator that a link has put on Object.prototype', async () => {
     Object.assign(Object.prototype, { baseUrl: 'https://other.example' });
     onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'baseUrl'));
@@ -207,8 +200,7 @@ describe('init', () => {
     ['an option that is invalid', { callback: '1' }],
     ['an identity', { identity: wireSet(2, START) }],
   ])('%s that a link has put on Object.prototype changes nothing, also on a later page', async (_, members) => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await open({ identity: wireSet(1) });
     await fixture.settle();
     putCookie(newSet(3));
     Object.assign(Object.prototype, members);
@@ -216,8 +208,7 @@ describe('init', () => {
       for (const name of Object.keys(members)) Reflect.deleteProperty(Object.prototype, name);
     };
     onTestFinished(endInheritance);
-    nextPage().init({ baseUrl: BASE_URL });
-    await complete();
+    await openNext();
     await fixture.settle();
     const attacked = sdk.getAdvertisingToken();
     endInheritance();
@@ -226,21 +217,6 @@ describe('init', () => {
     await fixture.settle();
     expect([attacked, sdk.getAdvertisingToken()]).toEqual(['advertising-1', 'advertising-1']);
     expect(sdk.hasOptedOut()).toBe(false);
-  });
-
-  test('a later page starts on its own with the stored options and identity, and refreshes once it has called init', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    nextPage().callbacks.push(note);
-    await complete();
-    await fixture.settle();
-    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-    await fixture.advance(15 * MINUTE);
-    expect([fixture.sent.length, sdk.getAdvertisingToken()]).toEqual([0, 'advertising-1']);
-    sdk.init({ baseUrl: BASE_URL });
-    await fixture.settle();
-    expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test.each([
@@ -253,15 +229,23 @@ describe('init', () => {
     await complete();
     await fixture.advance(HOUR);
     expect(fixture.sent).toEqual([]);
-    sdk.init({ baseUrl: BASE_URL, useCookie: true });
-    await complete();
+    await start({ useCookie: true });
     await fixture.settle();
     expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
   });
 
-  test('setIdentity on a page that has not called init ends no opt-out, and sends nothing', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+  test('stored options do not decide it either after an init that throws', async () => {
+    putLocal(wireSet(1, Date.now() - 20 * MINUTE));
+    putLocal({ baseUrl: 'https://other.example' }, `${KEY}_config`);
+    load();
+    expect(() => sdk.init({ baseUrl: 'operator' })).toThrow(TypeError);
     await complete();
+    await fixture.advance(HOUR);
+    expect(fixture.sent).toEqual([]);
+  });
+
+  test('setIdentity on a page that has not called init ends no opt-out, and sends nothing', async () => {
+    await open({ identity: wireSet(1) });
     sdk.setIdentity({ status: 'optout' });
     await fixture.settle();
     nextPage();
@@ -269,19 +253,6 @@ describe('init', () => {
     sdk.setIdentity(newSet(5));
     await fixture.settle();
     expect([sdk.getAdvertisingToken(), sdk.hasOptedOut(), fixture.sent]).toEqual([undefined, true, []]);
-  });
-
-  test('a second call adopts an identity that expires later at once, and ignores one that expires earlier', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
-    await complete();
-    sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
-    await fixture.settle();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
-    sdk.init({ identity: newSet(3, Date.now() + 1) });
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
-    await fixture.settle();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-3');
-    expect(events().slice(3)).toEqual(['InitCompleted advertising-3', 'IdentityUpdated advertising-3']);
   });
 
   test('abort before completion emits nothing and leaves stored values for another SDK', async () => {
@@ -302,8 +273,7 @@ describe('init', () => {
   });
 
   test('options of init in a callback of init are added to it, and stay', async () => {
-    load().init({ baseUrl: BASE_URL });
-    await complete();
+    await open();
     let calls = 0;
     sdk.callbacks.push((event) => {
       if (event === 'InitCompleted' && ++calls === 2) sdk.init({ cookiePath: '/inner' });
@@ -321,8 +291,7 @@ describe('init', () => {
 
   test('an identity from a cached page does not undo a logout, not even briefly', async () => {
     const cached = wireSet(1);
-    load().init({ baseUrl: BASE_URL, identity: cached });
-    await complete();
+    await open({ identity: cached });
     sdk.disconnect();
     await fixture.settle();
     const seen = new Set<unknown>();
@@ -332,34 +301,15 @@ describe('init', () => {
     expect(sdk.isLoginRequired()).toBe(true);
     // The set of a new login expires later.
     await fixture.advance(1_000);
-    nextPage().init({ baseUrl: BASE_URL, identity: newSet(4) });
-    await complete();
+    await openNext({ identity: newSet(4) });
     expect(sdk.getAdvertisingToken()).toBe('advertising-4');
     expect(local()).toMatchObject({ advertising_token: 'advertising-4' });
   });
 });
 
 describe('the life of an identity', () => {
-  test('each refresh is emitted once, with the whole new identity', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    await fixture.advance(15 * MINUTE);
-    await fixture.advance(15 * MINUTE);
-    expect(events()).toEqual([
-      'SdkLoaded',
-      'InitCompleted advertising-1',
-      'IdentityUpdated advertising-2',
-      'IdentityUpdated advertising-3',
-    ]);
-    expect(sdk.getIdentity()).toMatchObject({
-      advertising_token: 'advertising-3',
-      refresh_token: wireSet(3).refresh_token,
-    });
-  });
-
   test('after an opt-out, an identity that the service accepts is in force', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await open({ identity: wireSet(1) }, [note]);
     sdk.setIdentity({ status: 'optout' });
     await fixture.settle();
     expect(sdk.hasOptedOut()).toBe(true);
@@ -367,21 +317,6 @@ describe('the life of an identity', () => {
     await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-6');
     expect(local()).toMatchObject({ advertising_token: 'advertising-6' });
-  });
-
-  test('disconnect removes the token at once, clears the places and emits once; a later login works', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
-    expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
-    sdk.disconnect();
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await fixture.settle();
-    expect(cookie()).toBeUndefined();
-    expect(sdk.isLoginRequired()).toBe(true);
-    expect(events().slice(2)).toEqual(['IdentityUpdated']);
-    sdk.setIdentity(newSet(7));
-    await fixture.settle();
-    expect(events().at(-1)).toBe('IdentityUpdated advertising-7');
   });
 
   test('disconnect before init removes the values of the former SDK', async () => {
@@ -406,8 +341,7 @@ describe('the life of an identity', () => {
 
   test('disconnect after abort removes the cookie of the last options', async () => {
     const options = { useCookie: true, cookiePath: '/', cookieDomain: location.hostname };
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), ...options });
-    await complete();
+    await open({ identity: wireSet(1), ...options });
     sdk.abort();
     sdk.disconnect();
     await complete();
@@ -438,11 +372,9 @@ describe('the life of an identity', () => {
   });
 
   test('a logout in one tab reaches the other, no matter which of them writes the cookie', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
+    await open({ identity: wireSet(1), useCookie: true }, [note]);
     const first = sdk;
-    load().init({ baseUrl: BASE_URL, useCookie: true });
-    await complete();
+    await open({ useCookie: true });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     sdk.disconnect();
     await until(() => !first.getAdvertisingToken());
@@ -451,45 +383,13 @@ describe('the life of an identity', () => {
     first.abort();
   });
 
-  test('a token that expires in an outage is emitted as null, and the next one as available', async () => {
-    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    fixture.serve(answersPlain(503));
-    await fixture.advance(HOUR);
-    expect(events().slice(2)).toEqual(['IdentityUpdated']);
-    expect([sdk.isLoginRequired(), sdk.getIdentity()]).toEqual([false, null]);
-    fixture.serve(rotate);
-    await fixture.advance(30 * MINUTE);
-    expect(events()[3]).toBe('IdentityUpdated advertising-2');
-  });
-
-  test('getAdvertisingTokenAsync waits for init; afterwards it settles at once', async () => {
-    load();
-    const waiting = sdk.getAdvertisingTokenAsync();
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await expect(waiting).resolves.toBe('advertising-1');
-    sdk.disconnect();
-    await expect(sdk.getAdvertisingTokenAsync()).rejects.toMatchObject({ code: 'no_token' });
-  });
-
   test('getAdvertisingTokenAsync that waits for a refresh rejects with an Error at abort', async () => {
     fixture.serve(hangs);
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR) });
-    await complete();
+    await open({ identity: wireSet(1, Date.now() - 2 * HOUR) });
     const waiting = sdk.getAdvertisingTokenAsync();
     await fixture.settle();
     sdk.abort();
     await expect(waiting).rejects.toThrow('aborted');
-  });
-
-  test.each([
-    'setIdentityFromEmail',
-    'setIdentityFromEmailHash',
-    'setIdentityFromPhone',
-    'setIdentityFromPhoneHash',
-  ] as const)('%s rejects with what to do instead', async (method) => {
-    load();
-    await expect(sdk[method]()).rejects.toThrow('generate on your server, then call setIdentity');
   });
 });
 
@@ -498,8 +398,7 @@ describe('values of the former SDK', () => {
     putLocal(wireSet(1));
     load({ callbacks: [note] });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-    sdk.init({ baseUrl: BASE_URL });
-    await complete();
+    await start();
     await fixture.settle();
     expect(events()).toEqual(['SdkLoaded advertising-1', 'InitCompleted advertising-1']);
     expect(local()).toMatchObject({ advertising_token: 'advertising-1', tessera: expect.any(Number) });
@@ -515,8 +414,7 @@ describe('values of the former SDK', () => {
       localStorage.setItem(KEY, text);
       localStorage.setItem(`${KEY}_config`, text);
       setCookie(`__uid_2=${text.replaceAll(/[;"]/g, '%')}`);
-      load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
-      await complete();
+      await open({}, [note]);
       expect(sdk.isLoginRequired()).toBe(true);
       expect(failures).toEqual([]);
     },
@@ -525,8 +423,7 @@ describe('values of the former SDK', () => {
 
 describe('the cookie', () => {
   test('is written at every refresh, for the servers that read it', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
+    await open({ identity: wireSet(1), useCookie: true });
     await fixture.advance(15 * MINUTE);
     expect(cookie()).toMatchObject({
       ...wireSet(2, cookie().refresh_from - 15 * MINUTE),
@@ -543,41 +440,16 @@ describe('the cookie', () => {
   ] as const)(
     'set by a server while the page is open counts, whichever method looks first: %s',
     async (method, expected) => {
-      load().init({ baseUrl: BASE_URL, useCookie: true });
-      await complete();
+      await open({ useCookie: true });
       putCookie(newSet(9, Date.now() + MINUTE));
       expect(await sdk[method]()).toBe(expected);
     },
   );
 
   test('set to an opt-out by a server while the page is open counts', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
+    await open({ identity: wireSet(1), useCookie: true });
     putCookie({ status: 'optout', identity_expires: Date.now() + DAY, refresh_expires: Date.now() + DAY });
     expect(sdk.hasOptedOut()).toBe(true);
-  });
-
-  test('set by a server after an opt-out is used once the service accepts it', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
-    sdk.setIdentity({ status: 'optout' });
-    await fixture.settle();
-    putCookie(newSet(5));
-    nextPage().init({ baseUrl: BASE_URL, useCookie: true });
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await complete();
-    await fixture.settle();
-    expect([sdk.getAdvertisingToken(), sdk.hasOptedOut()]).toEqual(['advertising-6', false]);
-  });
-
-  test('read by the page and passed to init does not outrank the record', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
-    await complete();
-    const copy = cookie();
-    await fixture.advance(15 * MINUTE);
-    nextPage().init({ baseUrl: BASE_URL, identity: copy });
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test('is removed from its earlier domain by a later init and by a later page', async () => {
@@ -586,14 +458,12 @@ describe('the cookie', () => {
       set.mock.calls.flatMap(([text]) =>
         text.startsWith('__uid_2=;') ? (/domain=([^;]*)/.exec(text)?.[1] ?? []) : [],
       );
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true, cookieDomain: 'one.example' });
-    await complete();
+    await open({ identity: wireSet(1), useCookie: true, cookieDomain: 'one.example' });
     set.mockClear();
     sdk.init({ cookieDomain: 'two.example' });
     expect(removed()).toContain('one.example');
     set.mockClear();
-    nextPage().init({ baseUrl: BASE_URL, useCookie: true, cookieDomain: 'three.example' });
-    await complete();
+    await openNext({ useCookie: true, cookieDomain: 'three.example' });
     expect(removed()).toContain('two.example');
   });
 
@@ -627,18 +497,14 @@ describe('the legacy callback', () => {
     ['none', undefined, -1],
     ['malformed', { advertising_token: 'alone' }, -2],
   ])('an identity: %s', async (_, identity, status) => {
-    load().init({ baseUrl: BASE_URL, identity, callback });
-    await complete();
+    await open({ identity, callback });
     await fixture.settle();
     expect(received).toEqual([[status, undefined]]);
   });
 
   test('may call init with another one, which receives the later statuses only', async () => {
     const later = vi.fn();
-    load().init({
-      baseUrl: BASE_URL,
-      callback: () => sdk.init({ callback: ({ status }) => later(status) }),
-    });
+    load().init({ baseUrl: BASE_URL, callback: () => sdk.init({ callback: ({ status }) => later(status) }) });
     await complete();
     await fixture.settle();
     expect(later).not.toHaveBeenCalled();
@@ -646,22 +512,10 @@ describe('the legacy callback', () => {
     await fixture.settle();
     expect(later).toHaveBeenCalledExactlyOnceWith(1);
   });
-
-  test('receives expired, then refresh expired', async () => {
-    fixture.serve(hangs);
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
-    await complete();
-    await fixture.settle();
-    expect(received).toEqual([[100, undefined]]);
-    fixture.serve(answersPlain(400, { status: 'expired_token' }));
-    await fixture.advance(10 * MINUTE);
-    expect(received.slice(1)).toEqual([[-3, undefined]]);
-  });
 });
 
 test('each product has its own global, places and record', async () => {
-  load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
-  await complete();
+  await open({ identity: wireSet(1) });
   const euid = installUid2('euid');
   expect(window.__euid).toBe(euid);
   putCookie(success(4).body, '__euid');

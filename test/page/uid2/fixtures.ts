@@ -3,7 +3,6 @@
 import { vi } from 'vitest';
 import { wireSet } from '../../session/fixtures.ts';
 
-/** Where the former SDK keeps the identity in local storage. */
 export const KEY = 'UID2-sdk-identity';
 
 const cookies = () => new Map(document.cookie.split('; ').map((row) => row.split('=') as [string, string]));
@@ -22,9 +21,7 @@ export const newSet = (n: number, at = Date.now()) => ({
   ...wireSet(n, at),
   refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
 });
-/** What is stored where the former SDK keeps the identity. */
 export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
-/** The mark of a logout. */
 export const logoutMark = () => JSON.parse(localStorage.getItem('tessera-uid2-logout') ?? 'null');
 export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
 
@@ -42,7 +39,6 @@ export const replaceSetItem = (setItem: (key: string, value: string, write: () =
   return () => vi.stubGlobal('localStorage', real);
 };
 
-/** Remove every cookie and everything in local storage. */
 export const clearPlaces = () => {
   localStorage.clear();
   for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);

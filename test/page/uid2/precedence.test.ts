@@ -21,7 +21,6 @@ import { DAY, MINUTE, START, useFakeClock } from '../../support/clock.ts';
 const OLDER = START - 10 * MINUTE;
 const NEWER = START - 5 * MINUTE;
 const set = (n: number, at = START) => wireSet(n, at);
-/** A value where it is found; `page` stands for the page itself. */
 type Given = Omit<Found, 'from'> & { readonly from: Found['from'] | 'page' };
 const found = {
   page: { from: 'page', value: set(1) },
@@ -48,7 +47,6 @@ const signedIn = (changedAt: number) => record({ set: parseTokenSet(set(9)), cha
 const signedOut = (changedAt: number) => record({ changedAt });
 const optedOut = (changedAt: number) => record({ changedAt, optedOut: true });
 
-/** The candidates in what is given, the page's first. */
 const candidates = (given: readonly Given[], isCookieMode: boolean): Candidate[] => [
   ...given.flatMap(({ from, value }) => (from === 'page' ? (candidateOf(value) ?? []) : [])),
   ...candidatesIn(
@@ -57,7 +55,6 @@ const candidates = (given: readonly Given[], isCookieMode: boolean): Candidate[]
   ),
 ];
 
-/** The number of a set, to compare decisions by. */
 const n = (token: string) => token.slice('advertising-'.length);
 const COOKIE = true;
 

@@ -1,39 +1,37 @@
 /**
  * What pages do with `__uid2`, and what they observe: with the drop-in, and by the contract of the ecosystem's own browser SDK.
  *
- * Each row of the table "What differs, and why" in docs/migration.md names the scenarios that measure it;
+ * Each row of the table "What differs, and why" in docs/migration.md is that of one scenario, which measures it;
  * `contract.test.ts` runs them. Those whose two observations are equal show what is the same.
  */
 
 import { expect } from 'vitest';
 import { answersPlain, answersSealed, type Service, success, wireSet } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE } from '../../support/clock.ts';
-import { cookie, KEY, newSet, putCookie, setCookie } from './fixtures.ts';
+import { cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
 /** The global as a page sees it: also members that the drop-in does not have. */
 // biome-ignore lint/suspicious/noExplicitAny: the methods of either implementation.
 export type Sdk = any;
 
-/** A browser with a page, and a service behind it. */
 export interface World {
   /** Load a page that calls nothing yet; the page before it is left. */
   load(): Sdk;
   /** Open a page of another host that shares the cookies, beside the one that is open. */
   openOther(): Sdk;
-  /** Wait until a page has received `InitCompleted`. */
   complete(): Promise<void>;
   /** Events that the callbacks have received, with the token that came with each. */
   readonly events: readonly string[];
   serve(service: Service): void;
-  /** The refresh requests so far. */
   readonly sent: readonly { readonly url: string; readonly init: RequestInit; readonly at: number }[];
   advance(ms: number): Promise<void>;
   settle(): Promise<void>;
 }
 
 export interface Scenario {
-  /** What the page does. */
   readonly what: string;
+  /** The first cell of the row in docs/migration.md that states the difference; absent where there is none. */
+  readonly row?: string;
   run(world: World): Promise<unknown>;
   /** What it observes with the drop-in. */
   readonly here: unknown;
@@ -56,7 +54,6 @@ const failure = async (work: () => unknown): Promise<string> => {
   }
 };
 
-/** Load a page that is signed in with a set. */
 const signedIn = async (world: World, identity: object = wireSet(1), options: object = OPTIONS): Promise<Sdk> => {
   const sdk = world.load();
   sdk.init({ ...options, identity });
@@ -64,7 +61,6 @@ const signedIn = async (world: World, identity: object = wireSet(1), options: ob
   return sdk;
 };
 
-/** The next page of the same browser. */
 const nextPage = async (world: World, options: object): Promise<Sdk> => {
   const sdk = world.load();
   sdk.init(options);
@@ -73,27 +69,39 @@ const nextPage = async (world: World, options: object): Promise<Sdk> => {
   return sdk;
 };
 
-/** What a promise has come to by now. */
+const logIn = (world: World, sdk: Sdk, identity: object): Promise<void> => {
+  sdk.setIdentity(identity);
+  return world.settle();
+};
+
+const logOut = (world: World, sdk: Sdk): Promise<void> => {
+  sdk.disconnect();
+  return world.settle();
+};
+
+const noteStatuses = () => {
+  const statuses: unknown[] = [];
+  const received: unknown[] = [];
+  const callback = ({ status, advertisingToken }: Record<string, unknown>) => {
+    statuses.push(status);
+    received.push([status, advertisingToken]);
+  };
+  return { statuses, received, callback };
+};
+
 const outcomeOf = async (world: World, promise: Promise<unknown>): Promise<unknown> => {
   let outcome: unknown = 'pending';
   promise.then(
-    (value) => {
-      outcome = value;
-    },
-    () => {
-      outcome = 'rejected';
-    },
+    (value) => (outcome = value),
+    () => (outcome = 'rejected'),
   );
   await world.settle();
   return outcome;
 };
 
-/** A service whose answers wait until they are released. */
 const held = (service: Service) => {
   let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const released = new Promise<void>((resolve) => (release = resolve));
   return { release, service: (async (request) => released.then(() => service(request))) satisfies Service };
 };
 const rotated: Service = ({ n, ...rest }) => answersSealed(success(n + 1))({ n, ...rest });
@@ -114,8 +122,7 @@ const shared: Record<string, Scenario> = {
       sdk.init(OPTIONS);
       await world.complete();
       const before = [sdk.getAdvertisingToken(), sdk.getIdentity(), sdk.isLoginRequired()];
-      sdk.setIdentity(wireSet(1));
-      await world.settle();
+      await logIn(world, sdk, wireSet(1));
       return [before, sdk.getAdvertisingToken(), world.events];
     },
     ...same([
@@ -148,7 +155,7 @@ const shared: Record<string, Scenario> = {
     run: async (world) => {
       await signedIn(world);
       await world.settle();
-      const { advertising_token, refresh_token } = JSON.parse(localStorage.getItem(KEY)!);
+      const { advertising_token, refresh_token } = local();
       return [advertising_token, refresh_token === wireSet(1).refresh_token];
     },
     ...same(['advertising-1', true]),
@@ -185,8 +192,7 @@ const shared: Record<string, Scenario> = {
     what: 'disconnect',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return [sdk.getAdvertisingToken(), sdk.isLoginRequired(), world.events.at(-1)];
     },
     ...same([NO_TOKEN, true, 'IdentityUpdated']),
@@ -198,21 +204,19 @@ const shared: Record<string, Scenario> = {
       const inCookie = cookie().advertising_token;
       const sdk = await nextPage(world, { ...OPTIONS, useCookie: false });
       sdk.setIdentity(newSet(6, Date.now() + MINUTE));
-      return [inCookie, JSON.parse(localStorage.getItem(KEY)!).advertising_token];
+      return [inCookie, local().advertising_token];
     },
     ...same(['advertising-5', 'advertising-6']),
   },
   'legacy-callback': {
     what: 'the callback of init, through sign-in, refresh and opt-out',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status, advertisingToken }: Record<string, unknown>) =>
-        statuses.push([status, advertisingToken]);
+      const { received, callback } = noteStatuses();
       await signedIn(world, wireSet(1), { ...OPTIONS, callback });
       await world.advance(16 * MINUTE);
       world.serve(answersSealed({ status: 'optout' }));
       await world.advance(16 * MINUTE);
-      return statuses;
+      return received;
     },
     ...same([
       [0, 'advertising-1'],
@@ -223,15 +227,11 @@ const shared: Record<string, Scenario> = {
   'legacy-callback-after-login': {
     what: 'init without an identity, setIdentity, disconnect and setIdentity: what the callback of init receives',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await nextPage(world, { ...OPTIONS, callback });
-      sdk.setIdentity(wireSet(1));
-      await world.settle();
-      sdk.disconnect();
-      await world.settle();
-      sdk.setIdentity(newSet(5));
-      await world.settle();
+      await logIn(world, sdk, wireSet(1));
+      await logOut(world, sdk);
+      await logIn(world, sdk, newSet(5));
       return statuses.filter((status) => status !== -1);
     },
     ...same([1, 0]),
@@ -263,20 +263,17 @@ const shared: Record<string, Scenario> = {
   'legacy-callback-after-expiry': {
     what: 'init with an identity that has expired and can be refreshed: what the callback of init receives of the refresh',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status, advertisingToken }: Record<string, unknown>) =>
-        statuses.push([status, advertisingToken]);
+      const { received, callback } = noteStatuses();
       await signedIn(world, wireSet(1, Date.now() - 2 * HOUR), { ...OPTIONS, callback });
       await world.settle();
-      return statuses.at(-1);
+      return received.at(-1);
     },
     ...same([1, 'advertising-2']),
   },
   'token-expires-while-refreshing': {
     what: 'the token expires on an open page as its refresh starts: what the callbacks receive',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const identity = wireSet(1);
       await signedIn(world, { ...identity, refresh_from: identity.identity_expires }, { ...OPTIONS, callback });
       await world.advance(61 * MINUTE);
@@ -298,7 +295,7 @@ const shared: Record<string, Scenario> = {
     what: 'isIdentityAvailable before init without an identity, then with an expired one: before init, when init returns, during a refresh, after it failed',
     run: async (world) => {
       const without = world.load().isIdentityAvailable();
-      localStorage.setItem(KEY, JSON.stringify(wireSet(1, Date.now() - 2 * HOUR)));
+      putLocal(wireSet(1, Date.now() - 2 * HOUR));
       const { release, service } = held(answersPlain(503));
       world.serve(service);
       const sdk = world.load();
@@ -327,12 +324,10 @@ const shared: Record<string, Scenario> = {
   'opt-out-by-page': {
     what: 'setIdentity with an opt-out: the events, and what the callback of init receives',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
       const expires = Date.now() + DAY;
-      sdk.setIdentity({ status: 'optout', identity_expires: expires, refresh_expires: expires });
-      await world.settle();
+      await logIn(world, sdk, { status: 'optout', identity_expires: expires, refresh_expires: expires });
       return [sdk.hasOptedOut(), statuses, world.events.slice(2)];
     },
     ...same([true, [0, -4], ['OptoutReceived', 'IdentityUpdated']]),
@@ -340,11 +335,9 @@ const shared: Record<string, Scenario> = {
   'legacy-callback-after-expired-login': {
     what: 'setIdentity with an identity that has expired and can be refreshed: what the callback of init receives',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await nextPage(world, { ...OPTIONS, callback });
-      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
-      await world.settle();
+      await logIn(world, sdk, newSet(5, Date.now() - 2 * HOUR));
       return statuses;
     },
     ...same([-1, 100, 1]),
@@ -352,16 +345,12 @@ const shared: Record<string, Scenario> = {
   'expired-login': {
     what: 'setIdentity with an expired identity that can be refreshed, on a page that is signed in, then after disconnect: events and statuses',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
-      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
-      await world.settle();
+      await logIn(world, sdk, newSet(5, Date.now() - 2 * HOUR));
       const events = world.events.slice(2);
-      sdk.disconnect();
-      await world.settle();
-      sdk.setIdentity(newSet(9, Date.now() - 2 * HOUR));
-      await world.settle();
+      await logOut(world, sdk);
+      await logIn(world, sdk, newSet(9, Date.now() - 2 * HOUR));
       return [events, statuses.filter((status) => status !== -1)];
     },
     ...same([
@@ -372,8 +361,7 @@ const shared: Record<string, Scenario> = {
   'legacy-callback-after-ended-login': {
     what: 'disconnect, then setIdentity with an identity that has ended, then with a valid one: the statuses',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
       world.serve(answersPlain(400, { status: 'expired_token' }));
       sdk.disconnect();
@@ -391,8 +379,7 @@ const shared: Record<string, Scenario> = {
     run: async (world) => {
       const sdk = world.load();
       sdk.init(OPTIONS);
-      sdk.setIdentity(wireSet(1));
-      await world.settle();
+      await logIn(world, sdk, wireSet(1));
       return world.events;
     },
     ...same(['SdkLoaded', 'IdentityUpdated', 'InitCompleted', 'IdentityUpdated advertising-1']),
@@ -404,8 +391,7 @@ const shared: Record<string, Scenario> = {
       const sdk = world.load();
       sdk.init({ ...OPTIONS, identity: wireSet(1) });
       sdk.disconnect();
-      sdk.setIdentity(newSet(5));
-      await world.settle();
+      await logIn(world, sdk, newSet(5));
       return [world.events[1], world.events.at(-1)];
     },
     ...same(['InitCompleted advertising-1', 'IdentityUpdated advertising-5']),
@@ -415,8 +401,7 @@ const shared: Record<string, Scenario> = {
     run: async (world) => {
       const sdk = world.load();
       sdk.init({ ...OPTIONS, identity: wireSet(1) });
-      sdk.setIdentity(newSet(5, Date.now() - 2 * HOUR));
-      await world.settle();
+      await logIn(world, sdk, newSet(5, Date.now() - 2 * HOUR));
       return world.events.slice(1);
     },
     ...same(['InitCompleted advertising-1', 'IdentityUpdated', 'IdentityUpdated advertising-6']),
@@ -426,8 +411,11 @@ const shared: Record<string, Scenario> = {
     run: async (world) => {
       const sdk = world.load();
       sdk.init({ ...OPTIONS, identity: wireSet(1) });
-      sdk.setIdentity({ status: 'optout', identity_expires: Date.now() + DAY, refresh_expires: Date.now() + DAY });
-      await world.settle();
+      await logIn(world, sdk, {
+        status: 'optout',
+        identity_expires: Date.now() + DAY,
+        refresh_expires: Date.now() + DAY,
+      });
       return world.events.slice(1);
     },
     ...same(['InitCompleted advertising-1', 'OptoutReceived', 'IdentityUpdated']),
@@ -470,7 +458,6 @@ const shared: Record<string, Scenario> = {
   },
 };
 
-/** Two equal observations. */
 function same(observed: unknown): Pick<Scenario, 'here' | 'former'> {
   return { here: observed, former: observed };
 }
@@ -478,6 +465,7 @@ function same(observed: unknown): Pick<Scenario, 'here' | 'former'> {
 const different: Record<string, Scenario> = {
   'init-completed': {
     what: 'what is known in the same task as init with an identity',
+    row: '`InitCompleted`',
     run: async (world) => {
       const sdk = world.load();
       sdk.init({ ...OPTIONS, identity: wireSet(1) });
@@ -488,6 +476,7 @@ const different: Record<string, Scenario> = {
   },
   'cookie-not-asked-for': {
     what: 'a cookie with an identity, without useCookie',
+    row: 'identity cookie without `useCookie`',
     run: async (world) => {
       putCookie(wireSet(1));
       const sdk = await nextPage(world, OPTIONS);
@@ -498,6 +487,7 @@ const different: Record<string, Scenario> = {
   },
   'configuration-cookie': {
     what: 'a configuration cookie and an identity in a cookie, on a page that has not called init',
+    row: 'configuration cookie',
     run: async (world) => {
       putCookie({ ...SHARED, baseUrl: 'https://other.example' }, '__uid_2_config');
       putCookie(wireSet(1));
@@ -511,6 +501,7 @@ const different: Record<string, Scenario> = {
   },
   'cookie-before-init': {
     what: 'getAdvertisingToken before init, where a cookie holds an identity',
+    row: '`getAdvertisingToken` before `init`, identity in a cookie',
     run: async (world) => {
       putCookie(wireSet(1));
       return world.load().getAdvertisingToken();
@@ -520,6 +511,7 @@ const different: Record<string, Scenario> = {
   },
   'later-page-without-init': {
     what: 'a page that does not call init, of a site whose earlier page called it with useCookie before the SDK was replaced',
+    row: 'a page without `init`, after earlier pages with `useCookie`',
     run: async (world) => {
       putCookie(SHARED, '__uid_2_config');
       putCookie(wireSet(1));
@@ -532,22 +524,23 @@ const different: Record<string, Scenario> = {
   },
   'refresh-before-init': {
     what: 'a page that does not call init, of a site whose earlier page did: the hosts of its requests once the refresh is due',
+    row: 'a page without `init`, after one with it',
     run: async (world) => {
       await signedIn(world);
       world.load();
       await world.settle();
       await world.advance(16 * MINUTE);
-      return world.sent.map(({ url }) => new URL(url).host);
+      return [...new Set(world.sent.map(({ url }) => new URL(url).host))];
     },
     here: [],
     former: ['operator.example'],
   },
   'cookie-after-logout': {
     what: 'disconnect with cookieDomain: the cookie after it',
+    row: 'the cookie after `disconnect`, with `cookieDomain`',
     run: async (world) => {
       const sdk = await signedIn(world, wireSet(1), { ...SHARED, cookieDomain: location.hostname });
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return cookie()?.status;
     },
     here: 'logout',
@@ -555,6 +548,7 @@ const different: Record<string, Scenario> = {
   },
   'client-version': {
     what: "a refresh request: whether its address or a header has the SDK's version",
+    row: "the SDK's version in refresh requests",
     run: async (world) => {
       await signedIn(world);
       await world.advance(16 * MINUTE);
@@ -566,6 +560,7 @@ const different: Record<string, Scenario> = {
   },
   'client-side-generation': {
     what: 'setIdentityFromEmail, before a request is made',
+    row: '`setIdentityFromEmail` and the other three',
     run: async (world) => {
       const sdk = await nextPage(world, OPTIONS);
       const names = [
@@ -583,6 +578,7 @@ const different: Record<string, Scenario> = {
   },
   'refresh-fails': {
     what: 'ten minutes of answers 503: the greatest number of requests in one of them',
+    row: 'refreshes that fail',
     run: async (world) => {
       await signedIn(world);
       world.serve(answersPlain(503));
@@ -597,6 +593,7 @@ const different: Record<string, Scenario> = {
   },
   'retry-after': {
     what: 'an answer 429 with Retry-After: 600: the requests in the ten minutes after it',
+    row: '`Retry-After`',
     run: async (world) => {
       await signedIn(world);
       world.serve(answersPlain(429, '', { 'retry-after': '600' }));
@@ -608,6 +605,7 @@ const different: Record<string, Scenario> = {
   },
   'opt-out-and-identity': {
     what: 'a later page with an identity, after an opt-out, while the service does not answer',
+    row: '`init` with an identity after an opt-out',
     run: async (world) => {
       await signedIn(world);
       world.serve(answersSealed({ status: 'optout' }));
@@ -621,6 +619,7 @@ const different: Record<string, Scenario> = {
   },
   'opt-out-after-days': {
     what: 'a later page, four days after an opt-out, with useCookie',
+    row: 'an opt-out after 72 hours, with `useCookie`',
     run: async (world) => {
       await signedIn(world, wireSet(1), SHARED);
       world.serve(answersSealed({ status: 'optout' }));
@@ -634,12 +633,12 @@ const different: Record<string, Scenario> = {
   },
   'opt-out-and-logout': {
     what: 'disconnect after an opt-out',
+    row: '`disconnect` after an opt-out',
     run: async (world) => {
       const sdk = await signedIn(world);
       world.serve(answersSealed({ status: 'optout' }));
       await world.advance(16 * MINUTE);
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return sdk.hasOptedOut();
     },
     here: true,
@@ -647,6 +646,7 @@ const different: Record<string, Scenario> = {
   },
   'logout-while-refreshing': {
     what: 'disconnect while a refresh is under way, whose answer comes later',
+    row: '`disconnect` during a refresh',
     run: async (world) => {
       const sdk = await signedIn(world);
       const { release, service } = held(rotated);
@@ -662,6 +662,7 @@ const different: Record<string, Scenario> = {
   },
   'sign-in-while-refreshing': {
     what: 'setIdentity with another user while a refresh is under way, whose answer comes later',
+    row: '`setIdentity` during a refresh',
     run: async (world) => {
       const sdk = await signedIn(world);
       const { release, service } = held(rotated);
@@ -677,6 +678,7 @@ const different: Record<string, Scenario> = {
   },
   'logout-on-another-host': {
     what: 'disconnect on one host that shares the cookie, while a refresh of another is under way',
+    row: 'logout or another user, on hosts that share a cookie',
     run: async (world) => {
       const domain = { ...SHARED, cookieDomain: location.hostname };
       const one = await signedIn(world, wireSet(1), domain);
@@ -699,6 +701,7 @@ const different: Record<string, Scenario> = {
   },
   'cached-page': {
     what: 'a page from a cache passes the identity that has been refreshed since',
+    row: 'identity passed to `init` by a cached page',
     run: async (world) => {
       const cached = wireSet(1);
       await signedIn(world, cached);
@@ -711,6 +714,7 @@ const different: Record<string, Scenario> = {
   },
   'cookie-deleted': {
     what: 'a server deletes the cookie between two pages, with useCookie',
+    row: 'the cookie is deleted',
     run: async (world) => {
       await signedIn(world, wireSet(1), SHARED);
       await world.settle();
@@ -722,6 +726,7 @@ const different: Record<string, Scenario> = {
   },
   'local-storage-deleted': {
     what: 'local storage is emptied between two pages, as by disconnect of the former SDK on a page that still has it',
+    row: 'the copy in local storage is deleted',
     run: async (world) => {
       await signedIn(world);
       await world.settle();
@@ -733,6 +738,7 @@ const different: Record<string, Scenario> = {
   },
   'refresh-token-ends': {
     what: 'expired_token while the token is good, and after it has expired',
+    row: 'the service ends the refresh token',
     run: async (world) => {
       const sdk = await signedIn(world);
       world.serve(answersPlain(400, { status: 'expired_token' }));
@@ -746,6 +752,7 @@ const different: Record<string, Scenario> = {
   },
   'asynchronous-token': {
     what: 'getAdvertisingTokenAsync while the token is good and a refresh is under way',
+    row: '`getAdvertisingTokenAsync` during a refresh, token valid',
     run: async (world) => {
       const sdk = await signedIn(world);
       world.serve(() => new Promise(() => {}));
@@ -757,6 +764,7 @@ const different: Record<string, Scenario> = {
   },
   'init-while-waiting': {
     what: 'init with a newer identity while getAdvertisingTokenAsync waits for a refresh',
+    row: '`getAdvertisingTokenAsync` while `init` passes a newer identity',
     run: async (world) => {
       world.serve(() => new Promise(() => {}));
       const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
@@ -770,6 +778,7 @@ const different: Record<string, Scenario> = {
   },
   'asynchronous-token-time-limit': {
     what: 'getAdvertisingTokenAsync after the token has expired, a minute after a refresh that is never answered',
+    row: '`getAdvertisingTokenAsync` during a refresh, token expired',
     run: async (world) => {
       world.serve(() => new Promise(() => {}));
       const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
@@ -783,6 +792,7 @@ const different: Record<string, Scenario> = {
   },
   abort: {
     what: 'abort, then init',
+    row: '`abort`',
     run: async (world) => {
       const sdk = await signedIn(world);
       const outcome = await failure(() => {
@@ -803,6 +813,7 @@ const different: Record<string, Scenario> = {
   },
   'damaged-storage': {
     what: 'init with text in local storage that is no JSON',
+    row: 'damaged storage',
     run: async (world) => {
       localStorage.setItem(KEY, '{bad');
       return failure(() => world.load().init(OPTIONS));
@@ -812,6 +823,7 @@ const different: Record<string, Scenario> = {
   },
   'version-1-cookie': {
     what: 'a cookie of version 1, without times and response key',
+    row: 'cookies of version 1',
     run: async (world) => {
       putCookie({ advertising_token: 'advertising-1', refresh_token: 'refresh-1' });
       return (await nextPage(world, SHARED)).getAdvertisingToken();
@@ -821,10 +833,15 @@ const different: Record<string, Scenario> = {
   },
   'malformed-identity': {
     what: 'setIdentity with times that are no numbers',
+    row: '`setIdentity` with wrong values',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.setIdentity({ ...wireSet(2), identity_expires: 'never', refresh_expires: 'never', refresh_from: 'never' });
-      await world.settle();
+      await logIn(world, sdk, {
+        ...wireSet(2),
+        identity_expires: 'never',
+        refresh_expires: 'never',
+        refresh_from: 'never',
+      });
       return sdk.getAdvertisingToken();
     },
     here: 'advertising-1',
@@ -832,10 +849,10 @@ const different: Record<string, Scenario> = {
   },
   'incomplete-identity': {
     what: 'setIdentity without the members of a set',
+    row: '`setIdentity` without the members of a set',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.setIdentity({});
-      await world.settle();
+      await logIn(world, sdk, {});
       return sdk.getAdvertisingToken();
     },
     here: 'advertising-1',
@@ -843,6 +860,7 @@ const different: Record<string, Scenario> = {
   },
   helper: {
     what: 'the global __uid2Helper',
+    row: '`__uid2Helper`',
     run: async (world) => {
       world.load();
       return '__uid2Helper' in globalThis;
@@ -852,6 +870,7 @@ const different: Record<string, Scenario> = {
   },
   statics: {
     what: 'the statics of the class',
+    row: 'static members (`VERSION`, `EventType`, ...)',
     run: async (world) => {
       const { VERSION, IdentityStatus, EventType, setupGoogleSecureSignals } = world.load().constructor;
       return [VERSION, IdentityStatus, EventType, setupGoogleSecureSignals].map((member) => member !== undefined);
@@ -861,6 +880,7 @@ const different: Record<string, Scenario> = {
   },
   'error-texts': {
     what: 'setIdentity before init: the text of the error',
+    row: 'error messages',
     run: async (world) => {
       try {
         world.load().setIdentity(wireSet(1));
@@ -874,13 +894,13 @@ const different: Record<string, Scenario> = {
   },
   rejections: {
     what: 'getAdvertisingTokenAsync before init, then disconnect: what it rejects with',
+    row: 'rejections of `getAdvertisingTokenAsync`',
     run: async (world) => {
       const sdk = world.load();
       const outcome = sdk
         .getAdvertisingTokenAsync()
         .catch((reason: unknown) => (reason as Error)?.name ?? typeof reason);
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return outcome;
     },
     here: 'TokenError',
@@ -888,6 +908,7 @@ const different: Record<string, Scenario> = {
   },
   'events-after-writing': {
     what: 'setIdentity, then disconnect: the events that each has caused when it returns',
+    row: '`IdentityUpdated` after `setIdentity` and `disconnect`',
     run: async (world) => {
       const sdk = await signedIn(world);
       sdk.setIdentity(newSet(5));
@@ -900,18 +921,20 @@ const different: Record<string, Scenario> = {
   },
   'another-user-by-init': {
     what: 'a later page passes the identity of another user to init: the token, and local storage, when it returns',
+    row: 'another identity passed to `init`',
     run: async (world) => {
       await signedIn(world);
       await world.settle();
       const sdk = world.load();
       sdk.init({ ...OPTIONS, identity: newSet(5) });
-      return [sdk.getAdvertisingToken(), JSON.parse(localStorage.getItem(KEY)!).advertising_token];
+      return [sdk.getAdvertisingToken(), local().advertising_token];
     },
     here: ['advertising-5', 'advertising-1'],
     former: ['advertising-5', 'advertising-5'],
   },
   'init-again-newer': {
     what: 'init again, with a newer identity: the events that follow',
+    row: '`init` again, with a newer identity',
     run: async (world) => {
       const sdk = await signedIn(world);
       sdk.init({ ...OPTIONS, identity: newSet(5, Date.now() + MINUTE) });
@@ -923,21 +946,22 @@ const different: Record<string, Scenario> = {
   },
   'init-again-after-sign-in': {
     what: 'init with an identity, setIdentity with another user, init again without an identity: local storage',
+    row: 'identity of an earlier `init`, at `init` again without one',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.setIdentity(newSet(5));
-      await world.settle();
+      await logIn(world, sdk, newSet(5));
       sdk.init(OPTIONS);
       await world.settle();
-      return JSON.parse(localStorage.getItem(KEY)!).advertising_token;
+      return local().advertising_token;
     },
     here: 'advertising-5',
     former: 'advertising-1',
   },
   'ended-before-init': {
     what: 'getAdvertisingToken before init, where local storage holds an identity whose refresh token has expired',
+    row: '`getAdvertisingToken` before `init`, stored identity ended',
     run: async (world) => {
-      localStorage.setItem(KEY, JSON.stringify(wireSet(1, Date.now() - 2 * DAY)));
+      putLocal(wireSet(1, Date.now() - 2 * DAY));
       return world.load().getAdvertisingToken();
     },
     here: NO_TOKEN,
@@ -945,10 +969,10 @@ const different: Record<string, Scenario> = {
   },
   'init-again-after-logout': {
     what: 'disconnect, then init again with an identity: the events that follow, and isLoginRequired in the first of them',
+    row: '`init` again after `disconnect`, with an identity',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       const required: unknown[] = [];
       const note = (event: string) => void (event === 'InitCompleted' && required.push(sdk.isLoginRequired()));
       sdk.callbacks.push(note);
@@ -961,6 +985,7 @@ const different: Record<string, Scenario> = {
   },
   'earlier-options': {
     what: 'init with an identity that is due, without baseUrl, on a page after one with baseUrl: the host of the request',
+    row: 'options of an earlier page that `init` omits',
     run: async (world) => {
       await nextPage(world, OPTIONS);
       const sdk = world.load();
@@ -974,10 +999,10 @@ const different: Record<string, Scenario> = {
   },
   'logout-before-init': {
     what: 'disconnect on a page that does not call init: the events, and isInitComplete',
+    row: '`disconnect` before `init`',
     run: async (world) => {
       const sdk = world.load();
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return [world.events, sdk.isInitComplete()];
     },
     here: [['SdkLoaded', 'IdentityUpdated', 'InitCompleted'], true],
@@ -986,18 +1011,18 @@ const different: Record<string, Scenario> = {
   },
   'plain-http-operator': {
     what: 'init with a baseUrl of plain http that is not on loopback',
+    row: '`baseUrl`',
     run: async (world) => failure(() => world.load().init({ baseUrl: 'http://operator.example' })),
     here: 'TypeError',
     former: 'none',
   },
   'legacy-logout': {
     what: 'disconnect: the statuses that the callback of init receives',
+    row: 'legacy callback at `disconnect`',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return statuses;
     },
     here: [0, -1],
@@ -1005,9 +1030,9 @@ const different: Record<string, Scenario> = {
   },
   'legacy-expiry': {
     what: 'the token expires while every refresh fails: the statuses that the callback of init receives',
+    row: 'legacy callback when the token expires',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       await signedIn(world, wireSet(1), { ...OPTIONS, callback });
       world.serve(answersPlain(503));
       await world.advance(61 * MINUTE);
@@ -1018,15 +1043,14 @@ const different: Record<string, Scenario> = {
   },
   'legacy-again': {
     what: 'setIdentity with an ended identity, twice, then with an opt-out: the statuses that the callback of init receives',
+    row: 'legacy callback when a second set has ended',
     run: async (world) => {
-      const statuses: unknown[] = [];
-      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const { statuses, callback } = noteStatuses();
       const sdk = await nextPage(world, { ...OPTIONS, callback });
       world.serve(answersPlain(400, { status: 'expired_token' }));
       const ended = newSet(5, Date.now() - 2 * DAY);
       for (const identity of [ended, ended, { status: 'optout', refresh_expires: Date.now() + DAY }]) {
-        sdk.setIdentity(identity);
-        await world.settle();
+        await logIn(world, sdk, identity);
       }
       await world.advance(MINUTE);
       return statuses;
@@ -1036,6 +1060,7 @@ const different: Record<string, Scenario> = {
   },
   'unknown-members': {
     what: 'getIdentity, where the identity had members that no set has',
+    row: 'members of an identity that no set has',
     run: async (world) => {
       const sdk = await signedIn(world, { ...wireSet(1), note: 'kept' });
       await world.settle();
@@ -1048,19 +1073,18 @@ const different: Record<string, Scenario> = {
     what: "disconnect: the UID2 SDK's key in local storage",
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
       return localStorage.getItem(KEY);
     },
     ...same(null),
   },
   'sign-in-twice': {
     what: 'setIdentity twice with the same set: the events after it',
+    row: '`setIdentity` with the current set',
     run: async (world) => {
       const sdk = await signedIn(world);
       const identity = wireSet(1);
-      sdk.setIdentity(identity);
-      await world.settle();
+      await logIn(world, sdk, identity);
       return world.events.slice(2);
     },
     here: [],
@@ -1068,12 +1092,10 @@ const different: Record<string, Scenario> = {
   },
   'opt-out-twice': {
     what: 'setIdentity with an opt-out, twice: the events',
+    row: 'an opt-out after an opt-out',
     run: async (world) => {
       const sdk = await signedIn(world);
-      for (const _ of [1, 2]) {
-        sdk.setIdentity({ status: 'optout', refresh_expires: Date.now() + DAY });
-        await world.settle();
-      }
+      for (const _ of [1, 2]) await logIn(world, sdk, { status: 'optout', refresh_expires: Date.now() + DAY });
       return world.events.slice(2);
     },
     here: ['OptoutReceived', 'IdentityUpdated'],
@@ -1081,12 +1103,11 @@ const different: Record<string, Scenario> = {
   },
   'logout-twice': {
     what: 'disconnect twice: the events',
+    row: '`disconnect` again',
     run: async (world) => {
       const sdk = await signedIn(world);
-      sdk.disconnect();
-      await world.settle();
-      sdk.disconnect();
-      await world.settle();
+      await logOut(world, sdk);
+      await logOut(world, sdk);
       return world.events.slice(2);
     },
     here: ['IdentityUpdated'],
@@ -1094,6 +1115,7 @@ const different: Record<string, Scenario> = {
   },
   'init-again-after-opt-out': {
     what: 'init again, after an opt-out: the events that follow',
+    row: '`init` again after an opt-out',
     run: async (world) => {
       world.serve(answersSealed({ status: 'optout' }));
       const sdk = await signedIn(world);
@@ -1107,11 +1129,11 @@ const different: Record<string, Scenario> = {
   },
   'ended-login': {
     what: 'setIdentity with an identity whose refresh token has expired: whether login is required, the events, and the requests',
+    row: 'a set past `refresh_expires`',
     run: async (world) => {
       const sdk = await signedIn(world);
       world.serve(answersPlain(400, { status: 'expired_token' }));
-      sdk.setIdentity(newSet(5, Date.now() - 2 * DAY));
-      await world.settle();
+      await logIn(world, sdk, newSet(5, Date.now() - 2 * DAY));
       await world.advance(HOUR);
       return [sdk.isLoginRequired(), world.events.slice(2), world.sent.length];
     },
@@ -1120,6 +1142,7 @@ const different: Record<string, Scenario> = {
   },
   'events-of-failed-refresh': {
     what: 'a refresh that fails while the token is good: the event that follows',
+    row: 'a failed refresh while the token is valid',
     run: async (world) => {
       await signedIn(world);
       world.serve(answersPlain(503));
@@ -1131,5 +1154,4 @@ const different: Record<string, Scenario> = {
   },
 };
 
-/** Name -> scenario. */
 export const scenarios: Readonly<Record<string, Scenario>> = { ...shared, ...different };

@@ -11,7 +11,6 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Run the file as a tag with this `data-product` does. */
 const load = async (product?: string) => {
   const tag = document.createElement('script');
   if (product !== undefined) tag.dataset['product'] = product;

@@ -18,6 +18,7 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/clock.ts';
+import { throwing } from '../../support/throwing.ts';
 import {
   clearPlaces,
   cookie,
@@ -45,7 +46,6 @@ const note: Callback = (event, { identity }) => {
 let hosts: Map<string, { database: IDBFactory; local: [string, string][] }>;
 let host: string;
 
-/** Leave the page, and open a page of a host in the same browser. */
 const visit = (next = host) => {
   sdk?.abort();
   hosts.get(host)!.local = Object.entries({ ...localStorage });
@@ -63,13 +63,27 @@ const complete = async () => {
   await until(() => sdk.isInitComplete(), 'InitCompleted');
   await fixture.settle();
 };
+const start = async (options: InitOptions) => {
+  sdk.init(options);
+  await complete();
+};
+const startNext = async (options: InitOptions, next?: string) => {
+  visit(next);
+  await start(options);
+};
+const signIn = async (identity: object) => {
+  sdk.setIdentity(identity);
+  await fixture.settle();
+};
+const logOut = async () => {
+  sdk.disconnect();
+  await fixture.settle();
+};
 const tick = () => vi.setSystemTime(Date.now() + 1_000);
-/** A browser without IndexedDB. */
 const removeDatabase = () => {
   vi.stubGlobal('indexedDB', undefined);
   Reflect.deleteProperty(globalThis, 'indexedDB');
 };
-/** A database that never opens. */
 const hangDatabase = () => vi.stubGlobal('indexedDB', { open: () => ({}) as IDBOpenDBRequest });
 
 beforeEach(() => {
@@ -97,18 +111,15 @@ describe('a cookie that another host can set', () => {
     visit();
     await fixture.settle();
     expect([sdk.isInitComplete(), sdk.getIdentity()]).toEqual([false, null]);
-    sdk.init({ identity: wireSet(2, Date.now() - 15 * MINUTE) });
-    await complete();
+    await start({ identity: wireSet(2, Date.now() - 15 * MINUTE) });
     expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['prod.uidapi.com']);
   });
 
-  test('supplies an identity only in cookie mode', async () => {
+  test('supplies an identity only in cookie mode, which a later call of init may start', async () => {
     putCookie(wireSet(1));
-    sdk.init({ baseUrl: BASE_URL });
-    await complete();
+    await start({ baseUrl: BASE_URL });
     expect([sdk.getIdentity(), sdk.isLoginRequired()]).toEqual([null, true]);
-    sdk.init({ useCookie: true });
-    await complete();
+    await start({ useCookie: true });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 
@@ -116,75 +127,40 @@ describe('a cookie that another host can set', () => {
     const set = vi.spyOn(document, 'cookie', 'set');
     putCookie({ cookieDomain: 'other.example', cookiePath: '/;secure' }, '__uid_2_config');
     putLocal(wireSet(1));
-    sdk.init({ baseUrl: BASE_URL, useCookie: true });
-    await complete();
-    sdk.disconnect();
-    await fixture.settle();
+    await start(COOKIE);
+    await logOut();
     expect(set.mock.calls.filter(([row]) => row.includes('other.example;') || row.includes('/;secure'))).toEqual([]);
   });
 });
 
-describe('a script of the page that has replaced document.cookie, to block cookies before consent', () => {
-  test.each(['', undefined, false])('is not bypassed: it answers %o', async (answer) => {
+test.each(['', undefined, false])(
+  'a script of the page that has replaced document.cookie, to block cookies before consent, is not bypassed: it answers %o',
+  async (answer) => {
     const native = vi.spyOn(Document.prototype, 'cookie', 'set');
     const rows: string[] = [];
     const set = (row: string) => void rows.push(row);
     Object.defineProperty(document, 'cookie', { configurable: true, get: () => answer, set });
-    sdk.init({ baseUrl: BASE_URL, useCookie: true, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     Reflect.deleteProperty(document, 'cookie');
     expect(native).not.toHaveBeenCalled();
     expect(rows.some((row) => row.startsWith('__uid_2=%7B'))).toBe(true);
     // The browser has no cookie: the copy is in local storage.
     expect([sdk.getAdvertisingToken(), local().advertising_token]).toEqual(['advertising-1', 'advertising-1']);
-  });
-});
+  },
+);
 
 describe('one cookie of several hosts', () => {
-  test('a logout on one host applies on another', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
-    visit('two').init(SHARED);
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-    tick();
-    sdk.disconnect();
-    await fixture.settle();
-    expect(cookie()).toMatchObject({ status: 'logout' });
-    visit('one').init(SHARED);
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await complete();
-    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
-  });
-
-  test('another user who signs in on one host is the user on another', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
-    tick();
-    visit('two').init({ ...SHARED, identity: newSet(5) });
-    await complete();
-    tick();
-    visit('one').init(SHARED);
-    await complete();
-    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
-  });
-
   test('an opt-out on one host applies on another', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     tick();
-    visit('two').init(SHARED);
-    await complete();
-    sdk.setIdentity({ status: 'optout' });
-    await fixture.settle();
-    visit('one').init(SHARED);
-    await complete();
+    await startNext(SHARED, 'two');
+    await signIn({ status: 'optout' });
+    await startNext(SHARED, 'one');
     expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
   });
 
   test('a logout elsewhere reaches an open page, and is not overwritten by its refresh', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     putCookie({ status: 'logout', tessera: Date.now() + 1 });
     tick();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
@@ -196,8 +172,7 @@ describe('one cookie of several hosts', () => {
 
 describe('a cookie that a server sets while the page is open', () => {
   test.each(['getAdvertisingToken', 'init', 'focus', 'refresh'])('is adopted at the next %s', async (when) => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     putCookie(newSet(7, Date.now() + MINUTE));
     if (when === 'getAdvertisingToken') sdk.getAdvertisingToken();
     if (when === 'init') sdk.init({});
@@ -209,21 +184,17 @@ describe('a cookie that a server sets while the page is open', () => {
   });
 
   test('an unchanged cookie is not written again', async () => {
-    sdk.init({ baseUrl: BASE_URL, useCookie: true, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     const set = vi.spyOn(document, 'cookie', 'set');
-    visit().init({ baseUrl: BASE_URL, useCookie: true });
-    await complete();
+    await startNext(COOKIE);
     sdk.init({});
     await fixture.settle();
     expect(set).not.toHaveBeenCalled();
   });
 
   test('an unchanged mark is not written again, however late', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
-    sdk.disconnect();
-    await fixture.settle();
+    await start({ ...SHARED, identity: wireSet(1) });
+    await logOut();
     const set = vi.spyOn(document, 'cookie', 'set');
     const written: string[] = [];
     replaceSetItem((key, _, write) => {
@@ -239,12 +210,9 @@ describe('a cookie that a server sets while the page is open', () => {
   });
 
   test('set during a refresh, it is not overwritten by the answer', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const released = new Promise<void>((resolve) => (release = resolve));
     fixture.serve(async (request) => released.then(() => rotate(request)));
     await fixture.advance(16 * MINUTE);
     putCookie(newSet(7, Date.now() + MINUTE));
@@ -253,31 +221,14 @@ describe('a cookie that a server sets while the page is open', () => {
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-7', 'advertising-7']);
   });
 
-  test('set after a logout, it signs another user in', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
-    sdk.disconnect();
-    await fixture.settle();
-    putCookie(newSet(7, Date.now() + MINUTE));
-    sdk.getAdvertisingToken();
-    await fixture.settle();
-    expect([sdk.getAdvertisingToken(), cookie().advertising_token, local()]).toEqual([
-      'advertising-7',
-      'advertising-7',
-      null,
-    ]);
-  });
-
   describe('set between two pages, it counts although it ends before every earlier set', () => {
     const arrive = async () => {
-      visit().init(COOKIE);
-      await complete();
+      await startNext(COOKIE);
       return [sdk.getAdvertisingToken(), sdk.isLoginRequired(), cookie()?.advertising_token];
     };
     const signedIn = (n: number) => [`advertising-${n}`, false, `advertising-${n}`];
     beforeEach(async () => {
-      sdk.init({ ...COOKIE, identity: wireSet(1) });
-      await complete();
+      await start({ ...COOKIE, identity: wireSet(1) });
       tick();
     });
 
@@ -290,8 +241,7 @@ describe('a cookie that a server sets while the page is open', () => {
       ['of another user', 7, newSet(7, START - 10 * MINUTE)],
       ['the same set again', 1, wireSet(1, START)],
     ] as const)('%s, after a logout', async (_, n, set) => {
-      sdk.disconnect();
-      await fixture.settle();
+      await logOut();
       tick();
       putCookie(set);
       expect(await arrive()).toEqual(signedIn(n));
@@ -299,8 +249,7 @@ describe('a cookie that a server sets while the page is open', () => {
   });
 
   test('of a user whom it has set before, it signs that user in again', async () => {
-    sdk.init(COOKIE);
-    await complete();
+    await start(COOKIE);
     for (const n of [1, 5, 1]) {
       putCookie({ ...newSet(n), identity_expires: Date.now() + HOUR + n });
       sdk.getIdentity();
@@ -314,12 +263,10 @@ describe('a cookie that a server sets while the page is open', () => {
   });
 
   test('rewritten, it is there all the time', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     const rows: string[] = [];
     vi.spyOn(document, 'cookie', 'set').mockImplementation((row) => void rows.push(row));
-    sdk.setIdentity(newSet(7));
-    await fixture.settle();
+    await signIn(newSet(7));
     expect(rows.length).toBeGreaterThan(0);
     expect(rows.filter((row) => row.startsWith('__uid_2=;'))).toEqual([]);
   });
@@ -340,13 +287,11 @@ describe('a hostile cookie in cookie mode', () => {
     { ...set, tessera: '-Infinity' },
     { ...set, refresh_expires: { valueOf: 1 } },
   ])('changes nothing: %j', async (value) => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     putCookie(value);
     sdk.getAdvertisingToken();
     await fixture.settle();
-    visit().init(COOKIE);
-    await complete();
+    await startNext(COOKIE);
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-1', 'advertising-1']);
   });
 
@@ -354,8 +299,7 @@ describe('a hostile cookie in cookie mode', () => {
     setCookie(
       `__uid_2=${encodeURIComponent('{"__proto__":{"advertising_token":"x"},"constructor":{"prototype":{"y":1}}}')}`,
     );
-    sdk.init(COOKIE);
-    await complete();
+    await start(COOKIE);
     const empty: Record<string, unknown> = {};
     expect([sdk.getIdentity(), empty['advertising_token'], empty['y']]).toEqual([null, undefined, undefined]);
   });
@@ -363,22 +307,17 @@ describe('a hostile cookie in cookie mode', () => {
   test.each([Number.MAX_SAFE_INTEGER, 1e300])(
     'of the time %d prevents neither a login nor a logout',
     async (tessera) => {
-      sdk.init({ ...SHARED, identity: wireSet(1) });
-      await complete();
+      await start({ ...SHARED, identity: wireSet(1) });
       putCookie({ status: 'logout', tessera });
       expect(sdk.getAdvertisingToken()).toBe('advertising-1');
       await fixture.settle();
       tick();
-      sdk.setIdentity(newSet(9));
-      await fixture.settle();
-      visit('two').init(SHARED);
-      await complete();
+      await signIn(newSet(9));
+      await startNext(SHARED, 'two');
       expect(sdk.getAdvertisingToken()).toBe('advertising-9');
       tick();
-      sdk.disconnect();
-      await fixture.settle();
-      visit('one').init(SHARED);
-      await complete();
+      await logOut();
+      await startNext(SHARED, 'one');
       expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
     },
   );
@@ -389,8 +328,7 @@ describe('what the page does', () => {
     ['the cookie', COOKIE, cookie],
     ['local storage', { baseUrl: BASE_URL }, local],
   ] as const)('setIdentity is in %s in the same task: the next request may carry it', async (_, options, read) => {
-    sdk.init({ ...options, identity: wireSet(1) });
-    await complete();
+    await start({ ...options, identity: wireSet(1) });
     sdk.setIdentity(newSet(5));
     expect(read().advertising_token).toBe('advertising-5');
     expect(sdk.getIdentity()).toEqual(newSet(5));
@@ -418,11 +356,9 @@ describe('what the page does', () => {
   test('by init on a cached page does not sign in again with a set that has ended', async () => {
     fixture.serve(answersPlain(400, { status: 'expired_token' }));
     const cached = wireSet(1);
-    sdk.init({ baseUrl: BASE_URL, identity: cached });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: cached });
     await fixture.advance(16 * MINUTE);
-    visit().init({ baseUrl: BASE_URL, identity: cached });
-    await complete();
+    await startNext({ baseUrl: BASE_URL, identity: cached });
     expect([sdk.isLoginRequired(), local(), fixture.sent.length]).toEqual([true, null, 1]);
   });
 
@@ -432,8 +368,7 @@ describe('what the page does', () => {
       if (event === 'IdentityUpdated' && sdk.getIdentity()) sdk.disconnect();
       if (event === 'IdentityUpdated' && events.length > 2) sdk.init({});
     });
-    sdk.init(COOKIE);
-    await complete();
+    await start(COOKIE);
     expect(events).toEqual([
       'SdkLoaded',
       'IdentityUpdated',
@@ -446,8 +381,7 @@ describe('what the page does', () => {
   });
 
   test('leaves only the options of the contract for a later page', async () => {
-    sdk.init({ ...COOKIE, email: 'reader@page.example' } as InitOptions);
-    await complete();
+    await start({ ...COOKIE, email: 'reader@page.example' } as InitOptions);
     expect(JSON.parse(localStorage.getItem(`${KEY}_config`)!)).toEqual(COOKIE);
   });
 
@@ -456,8 +390,7 @@ describe('what the page does', () => {
     visit();
     await fixture.settle();
     expect(sdk.isInitComplete()).toBe(false);
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 });
@@ -468,16 +401,14 @@ describe('a clock', () => {
     const headers = { date: date.toUTCString() };
     fixture.serve(({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Number(date)))), { headers }));
     vi.setSystemTime(Date.now() + 2 * DAY);
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1, Number(date)) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1, Number(date)) });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired(), sdk.isIdentityAvailable()]).toEqual([
       'advertising-2',
       false,
       true,
     ]);
     expect(local()).toMatchObject({ advertising_token: 'advertising-2' });
-    visit().init({ baseUrl: BASE_URL });
-    await complete();
+    await startNext({ baseUrl: BASE_URL });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-2', false]);
     sdk.setIdentity(wireSet(6, Number(date)));
     // Not written yet.
@@ -489,8 +420,7 @@ describe('a clock', () => {
   });
 
   test('set to 1970 between two pages: no token is given out, not even briefly', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     sdk.abort();
     vi.setSystemTime(1_000);
     const seen = new Set<unknown>();
@@ -500,8 +430,7 @@ describe('a clock', () => {
   });
 
   test('set to 1970 under an open page causes no write to database or cookie', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     const set = vi.spyOn(document, 'cookie', 'set');
     const put = vi.spyOn(IDBObjectStore.prototype, 'put');
     vi.setSystemTime(1_000);
@@ -514,34 +443,26 @@ describe('a clock', () => {
   });
 
   test('set to 1970: a logout, then a login, hold on another host', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     vi.setSystemTime(1_000);
-    sdk.disconnect();
-    await fixture.settle();
-    visit('two').init(SHARED);
-    await complete();
+    await logOut();
+    await startNext(SHARED, 'two');
     expect(sdk.getAdvertisingToken()).toBeUndefined();
-    visit('one').init(SHARED);
-    await complete();
-    sdk.setIdentity(newSet(8, START));
-    await fixture.settle();
-    visit('two').init(SHARED);
-    await complete();
+    await startNext(SHARED, 'one');
+    await signIn(newSet(8, START));
+    await startNext(SHARED, 'two');
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-8' });
   });
 });
 
 describe('another operator', () => {
   test.each(['a later page', 'the same page'])('named by %s keeps the user signed in', async (who) => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     if (who === 'a later page') {
       localStorage.removeItem(KEY);
       visit();
     }
-    sdk.init({ baseUrl: 'https://other.example' });
-    await complete();
+    await start({ baseUrl: 'https://other.example' });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     await fixture.advance(15 * MINUTE);
     expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['other.example']);
@@ -551,18 +472,15 @@ describe('another operator', () => {
     fixture.serve((request) =>
       request.url.startsWith(BASE_URL) ? new Response('', { status: 404 }) : rotate(request),
     );
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     await fixture.advance(45 * MINUTE);
-    sdk.init({ baseUrl: 'https://other.example' });
-    await complete();
+    await start({ baseUrl: 'https://other.example' });
     await fixture.advance(MINUTE);
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test('a second init never makes a signed-in page look signed out', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     sdk.init({ baseUrl: 'https://other.example' });
     const seen = new Set<unknown>();
     const look = () =>
@@ -581,8 +499,7 @@ describe('the end of the refresh token', () => {
   test.each(['expired_token', 'invalid_token'])(
     '%s emits IdentityUpdated, clears the places, asks for a login',
     async (status) => {
-      sdk.init({ ...SHARED, identity: wireSet(1) });
-      await complete();
+      await start({ ...SHARED, identity: wireSet(1) });
       const heard: number[] = [];
       sdk.init({ callback: ({ status: code }) => heard.push(code) });
       fixture.serve(answersPlain(400, { status }));
@@ -595,33 +512,18 @@ describe('the end of the refresh token', () => {
 
   test('while the service is unreachable the page is notified, and the places are cleared', async () => {
     const heard: number[] = [];
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1), callback: ({ status }) => heard.push(status) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1), callback: ({ status }) => heard.push(status) });
     fixture.serve(offline);
     // The session tries again after some 2 minutes at most.
     await fixture.advance(DAY + 10 * MINUTE);
     expect([sdk.isLoginRequired(), heard, local()]).toEqual([true, [0, 100, -3], null]);
-  });
-
-  test('past refresh_expires a login is required at once, and the legacy status is -3', async () => {
-    const heard: number[] = [];
-    fixture.serve(hangs);
-    sdk.init({
-      baseUrl: BASE_URL,
-      identity: wireSet(1, Date.now() - 2 * DAY),
-      callback: ({ status }) => heard.push(status),
-    });
-    expect(sdk.isLoginRequired()).toBe(true);
-    await complete();
-    expect([sdk.isLoginRequired(), heard]).toEqual([true, [-3]]);
   });
 });
 
 test('every legacy callback of several calls of init is called', async () => {
   const heard: string[] = [];
   sdk.init({ baseUrl: BASE_URL, identity: wireSet(1), callback: () => heard.push('first') });
-  sdk.init({ callback: () => heard.push('second') });
-  await complete();
+  await start({ callback: () => heard.push('second') });
   expect(heard).toEqual(['first', 'second']);
 });
 
@@ -632,8 +534,7 @@ describe('in the same task as init', () => {
   });
 
   test('a later page knows that the copy has expired, and that a refresh may bring a token', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     sdk.abort();
     vi.setSystemTime(Date.now() + 2 * HOUR);
     visit().init({ baseUrl: BASE_URL });
@@ -643,11 +544,9 @@ describe('in the same task as init', () => {
   test.each(['a cookie', 'init'])(
     'after a logout, a login by the server through %s is not asked for again',
     async (by) => {
-      sdk.init({ ...COOKIE, identity: wireSet(1) });
-      await complete();
+      await start({ ...COOKIE, identity: wireSet(1) });
       tick();
-      sdk.disconnect();
-      await fixture.settle();
+      await logOut();
       if (by === 'a cookie') putCookie(newSet(7));
       visit().init({ ...COOKIE, ...(by === 'init' && { identity: newSet(7) }) });
       // Whether it is an old set, only the record tells.
@@ -658,11 +557,9 @@ describe('in the same task as init', () => {
   );
 
   test.each(['logs out', 'is logged out'])('setIdentity is in force at once on a page that %s', async (page) => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     tick();
-    if (page === 'is logged out') sdk.disconnect();
-    await fixture.settle();
+    if (page === 'is logged out') await logOut();
     visit().init(SHARED);
     if (page === 'logs out') sdk.disconnect();
     sdk.setIdentity(newSet(5));
@@ -675,8 +572,7 @@ describe('in the same task as init', () => {
 
   test('a later page knows of an opt-out', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     await fixture.advance(15 * MINUTE);
     visit().init({ baseUrl: BASE_URL });
     expect([sdk.hasOptedOut(), sdk.isLoginRequired()]).toEqual([true, false]);
@@ -686,29 +582,24 @@ describe('in the same task as init', () => {
 describe('a database', () => {
   test('that is missing keeps the user signed in through the copy', async () => {
     removeDatabase();
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     await fixture.advance(15 * MINUTE);
     visit();
     removeDatabase();
-    sdk.init({ baseUrl: BASE_URL });
-    await complete();
+    await start({ baseUrl: BASE_URL });
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test('that is missing on every host: a logout on one holds on the others', async () => {
     removeDatabase();
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     for (const next of ['two', 'one']) {
       visit(next);
       removeDatabase();
-      sdk.init(SHARED);
-      await complete();
+      await start(SHARED);
       expect(sdk.getAdvertisingToken()).toBe(next === 'two' ? 'advertising-1' : undefined);
       tick();
-      sdk.disconnect();
-      await fixture.settle();
+      await logOut();
     }
   });
 
@@ -716,8 +607,7 @@ describe('a database', () => {
     const refused: InitOptions = { ...COOKIE, cookieDomain: 'other.example' };
     putLocal(wireSet(1));
     removeDatabase();
-    sdk.init(refused);
-    await complete();
+    await start(refused);
     visit();
     removeDatabase();
     sdk.init(refused);
@@ -730,48 +620,36 @@ describe('a database', () => {
   test('that is missing, like local storage: the cookie keeps the user signed in', async () => {
     removeDatabase();
     vi.stubGlobal('localStorage', undefined);
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     sdk.abort();
     delete window.__uid2;
     sdk = installUid2();
-    sdk.init(COOKIE);
-    await complete();
+    await start(COOKIE);
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-    sdk.disconnect();
-    await fixture.settle();
+    await logOut();
     expect([sdk.getAdvertisingToken(), cookie()]).toEqual([undefined, undefined]);
     vi.unstubAllGlobals();
   });
 
   test.each<readonly [what: string, fail: () => void]>([
-    [
-      'a full local storage',
-      () => {
-        throw new DOMException('full', 'QuotaExceededError');
-      },
-    ],
+    ['a full local storage', throwing(new DOMException('full', 'QuotaExceededError'))],
     ['a script that lets nothing be written', () => {}],
   ])('that is missing, and %s: the previous user does not return on a later page', async (_, fail) => {
     removeDatabase();
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     const makeRoom = replaceSetItem(fail);
     tick();
-    sdk.setIdentity(newSet(5));
-    await fixture.settle();
+    await signIn(newSet(5));
     expect(sdk.getAdvertisingToken()).toBe('advertising-5');
     makeRoom();
     visit();
     removeDatabase();
-    sdk.init({ baseUrl: BASE_URL });
-    await complete();
+    await start({ baseUrl: BASE_URL });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
 
   test('that hangs does not delay InitCompleted if there is a copy', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     visit();
     hangDatabase();
     sdk.init({ baseUrl: BASE_URL });
@@ -792,8 +670,7 @@ describe('a database', () => {
   });
 
   test('that hangs from the start: the identity of a cached page does not replace a newer copy', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     tick();
     sdk.setIdentity(newSet(5));
     await complete();
@@ -806,8 +683,7 @@ describe('a database', () => {
   });
 
   test('that hangs at a switch of user: the cookie has the new one at once', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
+    await start({ ...COOKIE, identity: wireSet(1) });
     const table = { get: () => ({}), put: () => ({}) };
     vi.spyOn(IDBDatabase.prototype, 'transaction').mockReturnValue({ objectStore: () => table } as never);
     sdk.setIdentity(newSet(5));
@@ -816,37 +692,31 @@ describe('a database', () => {
   });
 
   test('that hangs after the first read: the cookie follows another user, and the refreshes', async () => {
-    sdk.init({ ...SHARED, identity: wireSet(1) });
-    await complete();
+    await start({ ...SHARED, identity: wireSet(1) });
     const { IDBDatabase } = globalThis;
-    const transaction = vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(() => {
-      throw new DOMException('gone', 'InvalidStateError');
-    });
+    const transaction = vi
+      .spyOn(IDBDatabase.prototype, 'transaction')
+      .mockImplementation(throwing(new DOMException('gone', 'InvalidStateError')));
     tick();
-    sdk.setIdentity(newSet(5));
-    await fixture.settle();
+    await signIn(newSet(5));
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
     await fixture.advance(15 * MINUTE);
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-6', 'advertising-6']);
     transaction.mockRestore();
     tick();
-    visit().init(SHARED);
-    await complete();
+    await startNext(SHARED);
     expect(sdk.getAdvertisingToken()).toBe('advertising-6');
   });
 
   test('that fails at a logout does not sign the user in again on a later page', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
-    const transaction = vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(() => {
-      throw new DOMException('gone', 'InvalidStateError');
-    });
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
+    const transaction = vi
+      .spyOn(IDBDatabase.prototype, 'transaction')
+      .mockImplementation(throwing(new DOMException('gone', 'InvalidStateError')));
     tick();
-    sdk.disconnect();
-    await fixture.settle();
+    await logOut();
     transaction.mockRestore();
-    visit().init({ baseUrl: BASE_URL });
-    await complete();
+    await startNext({ baseUrl: BASE_URL });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
 });
@@ -876,8 +746,7 @@ describe('a page that was hidden, and whose record has not been read again', () 
     ['hidden', COOKIE],
     ['cached', { baseUrl: BASE_URL }],
   ])('%s: answers with the identity, options %j', async (how, options) => {
-    sdk.init({ ...options, identity: wireSet(1) });
-    await complete();
+    await start({ ...options, identity: wireSet(1) });
     await hide(how);
     show(how);
     expect(answers()).toEqual(['advertising-1', 'advertising-1', false, true, false]);
@@ -891,8 +760,7 @@ describe('a page that was hidden, and whose record has not been read again', () 
     ['logout', [undefined, undefined, true, false, false]],
     ['optout', [undefined, undefined, false, true, true]],
   ])("another tab's tombstone of a %s counts", async (status, expected) => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     await hide('hidden');
     putLocal({ status, tessera: Date.now() });
     show('hidden');
@@ -900,8 +768,7 @@ describe('a page that was hidden, and whose record has not been read again', () 
   });
 
   test('keeps an opt-out', async () => {
-    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    await complete();
+    await start({ baseUrl: BASE_URL, identity: wireSet(1) });
     fixture.serve(answersSealed({ status: 'optout' }));
     await fixture.advance(16 * MINUTE);
     await hide('hidden');
@@ -911,8 +778,7 @@ describe('a page that was hidden, and whose record has not been read again', () 
   });
 
   test('a database that hangs then causes no event', async () => {
-    sdk.init({ baseUrl: BASE_URL });
-    await complete();
+    await start({ baseUrl: BASE_URL });
     visit();
     const { indexedDB } = globalThis;
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
@@ -941,8 +807,7 @@ test('in random sequences on two hosts, the last login or logout applies on both
     hosts = new Map([['one', { database: new IDBFactory(), local: [] }]]);
     host = 'one';
     vi.setSystemTime(START + sequence * DAY);
-    visit().init(SHARED);
-    await complete();
+    await startNext(SHARED);
     let expected: string | undefined;
     const acts: string[] = [];
     for (let n = 10; n < 20; n++) {
@@ -969,8 +834,7 @@ test('in random sequences on two hosts, the last login or logout applies on both
     }
     await fixture.settle();
     for (const each of ['one', 'two']) {
-      visit(each).init(SHARED);
-      await complete();
+      await startNext(SHARED, each);
       const found = [sdk.getAdvertisingToken(), sdk.isLoginRequired(), cookie()?.advertising_token];
       expect([acts, each, ...found]).toEqual([acts, each, expected, !expected, expected]);
     }

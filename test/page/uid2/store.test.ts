@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Candidate, candidateOf, withNewest } from '../../../src/page/uid2/precedence.ts';
 import { createStore } from '../../../src/page/uid2/store.ts';
 import { indexedDbStore } from '../../../src/session/index.ts';
-import { createShownRecord } from '../../../src/session/shown-record.ts';
+import { createShownRecord } from '../../../src/session/record/shown-record.ts';
 import { BASE_URL, recordOf, restoreGlobals, wireSet } from '../../session/fixtures.ts';
 import { START, useFakeClock } from '../../support/clock.ts';
 
@@ -19,14 +19,14 @@ beforeEach(async () => {
 });
 afterEach(restoreGlobals);
 
-/** The record that a session with the places shows. */
 const open = (newest?: Candidate) =>
   createShownRecord(BASE_URL, createStore(NAME, BASE_URL), {
     mayWrite: () => true,
-    onSeen: () => {},
+    onRecord: () => {},
     follow: () => {},
-    onAnswer: () => {},
+    onResumed: () => {},
     onFailure: () => {},
+    now: Date.now,
     adopt: (record) => withNewest(record, newest),
   });
 

@@ -40,15 +40,15 @@ function always(
 
 /** The page once the decision is carried out: its events are emitted, its attempt is in progress. */
 function carriedOut(page: PageState, decision: Decision, { record: { generation } }: View, now: number): PageState {
-  const { due: plan, isSettled } = decision;
+  const { start: plan, isSettled } = decision;
   const emitted = isSettled ? eventsFor(page, decision).emitted : page.emitted;
   const attempt = plan ? attemptOf(plan, now, generation) : page.attempt;
   return deepFreeze({ ...page, emitted, attempt });
 }
 
 /** The state once the attempt of a decision has started: it names the instant then. */
-const startedState = ({ state, due }: Decision, now: number): SessionState =>
-  due && state.next ? { ...state, next: { ...state.next, at: now } } : state;
+const startedState = ({ state, start }: Decision, now: number): SessionState =>
+  start && state.next ? { ...state, next: { ...state.next, at: now } } : state;
 
 describe('every decision', () => {
   test('is the same for the same record, page and time', () => {
@@ -75,42 +75,42 @@ describe('every decision', () => {
   });
 
   test('acts only on a record that is known and settled, on a page that is active', () => {
-    always(({ isSettled, need, due, wakeAt }, view, page) => {
+    always(({ isSettled, need, start, wakeAt }, view, page) => {
       expect(isSettled).toBe(isActive(page) && view.isSettled);
-      if (!isSettled) expect([need, due, wakeAt]).toEqual([undefined, undefined, NEVER]);
+      if (!isSettled) expect([need, start, wakeAt]).toEqual([undefined, undefined, NEVER]);
     });
   });
 
   test('starts one attempt at a time, of a kind that the options permit, for no other user', () => {
-    always(({ due, isForeign }, { record }, page, _now, isExplicit) => {
-      if (!due) return;
-      expect([page.attempt, isForeign, due.isExplicit]).toEqual([undefined, false, isExplicit]);
-      expect(due.kind === 'provide' ? page.canProvide && due.need : page.canRefresh && record.set).toBeTruthy();
+    always(({ start, isForeign }, { record }, page, _now, isExplicit) => {
+      if (!start) return;
+      expect([page.attempt, isForeign, start.isExplicit]).toEqual([undefined, false, isExplicit]);
+      expect(start.kind === 'provide' ? page.canProvide && start.need : page.canRefresh && record.set).toBeTruthy();
     });
   });
 
   test('starts nothing before the pauses are over, unless the page asked', () => {
-    always(({ due }, { record }, page, now, isExplicit) => {
-      if (!due || isExplicit) return;
+    always(({ start }, { record }, page, now, isExplicit) => {
+      if (!start || isExplicit) return;
       expect(currentRetry(record, now)?.waitUntil ?? 0).toBeLessThanOrEqual(now);
       if (record.lease && record.lease.id === page.otherLeaseId) expect(isLeased(record, now, false)).toBe(false);
     });
   });
 
   test('starts nothing that the claim does not permit, unless another tab has the lease', () => {
-    always(({ due }, { record }, _page, now, isExplicit) => {
+    always(({ start }, { record }, _page, now, isExplicit) => {
       // No session writes an end behind the tombstone.
-      if (!due || isExplicit || (record.ended && record.optedOut)) return;
+      if (!start || isExplicit || (record.ended && record.optedOut)) return;
       const unleased = deepFreeze({ ...record, lease: undefined });
-      expect(attemptClaimed(record, due, leaseOf(now), PAUSE)(unleased)).not.toBe(unleased);
+      expect(attemptClaimed(record, start, leaseOf(now), PAUSE)(unleased)).not.toBe(unleased);
     });
   });
 
   test('names a next step unless the page is closed, and never an instant that has passed', () => {
-    always(({ due, state: { next } }, _view, page, now) => {
+    always(({ start, state: { next } }, _view, page, now) => {
       expect(next === undefined).toBe(page.isClosed);
       if (next?.at !== undefined && next.reason !== 'in_progress') expect(next.at <= now).toBe(false);
-      if (due) expect(next).toEqual({ action: due.kind, reason: 'in_progress' });
+      if (start) expect(next).toEqual({ action: start.kind, reason: 'in_progress' });
     });
   });
 
@@ -129,7 +129,7 @@ describe('every decision', () => {
       const again = decisionOf(view, page, now);
       const { token, isTokenExpected, isSettled } = decision;
       expect(eventsFor(page, again)).toEqual(isSettled ? { events: [], emitted: page.emitted } : expect.anything());
-      expect(again.due).toBeUndefined();
+      expect(again.start).toBeUndefined();
       expect([again.token, again.isTokenExpected]).toEqual([token, isTokenExpected]);
       expect(again.state).toEqual(startedState(decision, now));
     });
@@ -148,7 +148,7 @@ describe('every decision', () => {
         const endsAt = Math.min(decision.wakeAt, now + 400 * DAY);
         const later = Math.max(now, Math.min(Math.floor(now + part * (endsAt - now)), endsAt - 1));
         const again = decisionOf(view, page, later);
-        expect([again.due, again.token, again.need]).toEqual([undefined, decision.token, decision.need]);
+        expect([again.start, again.token, again.need]).toEqual([undefined, decision.token, decision.need]);
         expect(eventsFor(page, again).events).toEqual([]);
         expect(again.state).toEqual(startedState(decision, now));
       }),

@@ -38,7 +38,6 @@ import {
   STALE,
 } from './fixtures.ts';
 
-/** A sentence, the three inputs, and what is expected. */
 type Case<T> = readonly [sentence: string, given: SessionRecord | View, page: PageState, now: number, expected: T];
 
 const none = emptyRecord(BASE_URL);
@@ -83,9 +82,7 @@ describe('the token that may be returned', () => {
     ['a clock behind by the offset is corrected', record({ offsetMs: HOUR }), page(), FRESH, undefined],
     ['a clock ahead by the offset is corrected', record({ offsetMs: -HOUR }), page(), STALE - MINUTE, 'advertising-1'],
     ['a set from the future gives none: the clock was set back', record(), page(), ARRIVAL - 5_001, undefined],
-  ])('%s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now).token).toBe(expected);
-  });
+  ])('%s', (_, given, onPage, now, expected) => expect(decisionOf(given, onPage, now).token).toBe(expected));
 });
 
 describe('the public state', () => {
@@ -127,9 +124,7 @@ describe('the need for another set', () => {
     ['not before that', record(), hostRefreshes, ENDS_AT - 1, undefined],
     ['not while the record is written', { ...written, record: bare() }, page(), DUE, undefined],
     ['not on a page with the record of another user', ofB, page({ user: 'a' }), DUE, undefined],
-  ])('%s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now).need).toBe(expected);
-  });
+  ])('%s', (_, given, onPage, now, expected) => expect(decisionOf(given, onPage, now).need).toBe(expected));
 });
 
 describe('the next step', () => {
@@ -142,7 +137,7 @@ describe('the next step', () => {
   const now = refreshes('in_progress');
   const dueAt = refreshes('refresh_from', REFRESH_AT);
   const expires = step('expire', 'expires', EXPIRES_AT);
-  const lease = leaseOf(DUE, { ms: 7 });
+  const lease = leaseOf(DUE + 7 - 12 * SECOND);
   const otherTab = page({ otherLeaseId: lease.id });
   const until = (reason: RetryState['reason'], waitUntil = DUE + 7) => waiting({ reason, waitUntil });
   const bareUntil7 = { ...until('refused'), set: undefined };
@@ -214,9 +209,7 @@ describe('the attempt that starts now', () => {
     ['while the record is written, nothing starts', written, page(), DUE, undefined],
     ['with the record of another user, nothing starts', ofB, page({ user: 'a', canProvide: true }), DUE, undefined],
     ['with a record of its user, all starts', ofB, page({ user: 'b' }), DUE, REFRESH],
-  ])('%s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now).due).toEqual(expected);
-  });
+  ])('%s', (_, given, onPage, now, expected) => expect(decisionOf(given, onPage, now).start).toEqual(expected));
 
   const provideNow = (need: NeedReason): Plan => ({ kind: 'provide', need, isExplicit: true });
   const refreshNow: Plan = { ...REFRESH, isExplicit: true };
@@ -236,11 +229,12 @@ describe('the attempt that starts now', () => {
     ['attempts nothing for another user', ofB, page({ user: 'a' }), DUE, undefined],
     ['does not start a second attempt', record(), refreshing, DUE, undefined],
   ])('where the page calls `refresh()`: %s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now, true).due).toEqual(expected);
+    expect(decisionOf(given, onPage, now, true).start).toEqual(expected);
   });
 });
 
 describe('what the session, and a caller of getToken, waits for', () => {
+  const late = (given: SessionRecord): View => ({ record: given, isSettled: true, isLate: true, kind: 'indexeddb' });
   type Waits = readonly [waitingFor: SessionState['waitingFor'], isTokenExpected: boolean];
   test.each<Case<Waits>>([
     ['nothing, with a good token; a refresh will bring another', record(), page(), DUE, [undefined, true]],
@@ -263,6 +257,14 @@ describe('what the session, and a caller of getToken, waits for', () => {
     ['a page that woke up', waiting({ waitUntil: STALE + 1, reason: 'woken' }), page(), STALE, [undefined, true]],
     ['no pause', waiting({ waitUntil: STALE + 1 }), page(), STALE, [undefined, false]],
     ['nothing, where nobody can be asked', bare(), page(), DUE, [undefined, false]],
+    ['a late store, which may have a token', late(bare()), page(), DUE, [undefined, true]],
+    [
+      'no late store, once the page has changed the user',
+      late(bare({ changedAt: FRESH })),
+      page(),
+      DUE,
+      [undefined, false],
+    ],
     ['nothing, on a closed page', unknown, { ...refreshing, isClosed: true }, DUE, [undefined, false]],
   ])('%s', (_, given, onPage, now, [waitingFor, isTokenExpected]) => {
     const decision = decisionOf(given, onPage, now);
@@ -293,9 +295,7 @@ describe('when to decide again', () => {
     ['only after a change, on a page that is away', record(), away, FRESH, NEVER],
     ['only after a change, with the record of another user', ofB, page({ user: 'a' }), FRESH, NEVER],
     ['never again, once the page is closed', record(), closed, FRESH, NEVER],
-  ])('%s', (_, given, onPage, now, expected) => {
-    expect(decisionOf(given, onPage, now).wakeAt).toBe(expected);
-  });
+  ])('%s', (_, given, onPage, now, expected) => expect(decisionOf(given, onPage, now).wakeAt).toBe(expected));
 });
 
 describe('why there is no token', () => {
@@ -329,6 +329,7 @@ describe('why there is no token', () => {
     ['`provide` is called later', barePaused, provides, 'no_token', 'at 2030-01-15T15:00:00.000Z (back_off)'],
     ['the page is hidden', record(), hidden, 'no_token', 'the next attempt follows (hidden)'],
     ['the host refreshes', record(), hostRefreshes, 'no_token', "with refresh: 'off', the host supplies"],
+    ['the host has supplied nothing', bare(), hostRefreshes, 'no_token', "with refresh: 'off', the host supplies"],
     ['the clock of the device was set back', setBack, page(), 'no_token', 'was set back'],
     ['the record is being read', unknown, page(), 'no_token', 'not known yet'],
   ])('%s', (_, given, onPage, why, words) => {

@@ -81,13 +81,11 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
 
 /** The lease of an attempt that began at `at`, under the Web Lock, except for `change`. */
 export function leaseOf(at: number, change: Partial<Lease> = {}): Lease {
-  return { id: at, at, ms: 12_000, isLocked: true, ...change };
+  return { id: at, at, isLocked: true, ...change };
 }
 
-/** The same pause after every number of attempts. */
 export const PAUSE: Pause = () => MINUTE;
 
-/** An attempt in progress. */
 export function attemptOf(plan: Plan, startedAt: number, generation = 1): Attempt {
   return { id: 0, plan, generation, startedAt };
 }
@@ -145,12 +143,10 @@ export function provideAnswered(
   return ended(PROVIDE, answer ? { kind: 'answered', answer } : { kind: 'nobody' }, user, pause, now);
 }
 
-/** A failed attempt. */
 export function attemptFailed(plan: Plan, error: TokenError, pause: Pause, now: number): Change {
   return ended(plan, { kind: 'failed', error }, undefined, pause, now);
 }
 
-/** An error of an attempt: the service answered with `status`, or nothing came. */
 export function failure(status?: number, retryAfterMs?: number): TokenError {
   return new TokenError(status ? 'http_status' : 'network', undefined, { status, retryAfterMs });
 }

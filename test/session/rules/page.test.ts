@@ -76,9 +76,6 @@ describe('another record', () => {
     ['sees what the host has changed meanwhile', held, 'set', asks],
     ['sees the logout of the host', logout(bare()), 'set', silent],
   ])('the first look at the store %s', (_, after, cause, expected) => {
-    expect(pageStateAfter(busy, bare({ generation: 0 }), after, cause, true)).toEqual({
-      cause,
-      ...expected,
-    });
+    expect(pageStateAfter(busy, bare({ generation: 0 }), after, cause, true)).toEqual({ cause, ...expected });
   });
 });

@@ -58,7 +58,7 @@ describe('it reads as absent', () => {
     ['with an offset that would keep its set valid for ever', { ...whole, offsetMs: -400 * DAY }],
     ['with a negative generation', { ...whole, generation: -1 }],
     ...membersOf(whole, 'generation', 'offsetMs', 'receivedAt', 'acceptedUntil', 'changedAt'),
-    ...membersOf(leaseOf(DUE), 'id', 'at', 'ms').map(
+    ...membersOf(leaseOf(DUE), 'id', 'at').map(
       ([what, lease]) => [`with a lease ${what}`, { ...whole, lease }] as const,
     ),
     ...membersOf(retry(), 'attempts', 'refusals', 'countedAt', 'waitUntil', 'soonestAt').map(

@@ -19,6 +19,7 @@ import {
   emptyRecord,
   isOfOtherUser,
   isSameSet,
+  outcomeAt,
   parseRecord,
   type SessionRecord,
   serviceTime,
@@ -60,6 +61,7 @@ describe('an erasure', () => {
   const erasedFull = (change: Partial<SessionRecord>) =>
     bare({ generation: 2, optedOut: true, offsetMs: 7, changedAt: DUE, ...change });
   const known = { acceptedUntil: EXPIRES_AT };
+  const waitsForB = bare({ generation: 2, changedAt: DUE, user: 'b', retry: busy.retry });
   test.each<ChangeCase>([
     ['leaves nothing of the user but the tombstone, and the clock', full, erased, erasedFull({ changedAt: 0 })],
     ['counts a generation on an empty record', empty, erased, bare({ generation: 1 })],
@@ -69,6 +71,7 @@ describe('an erasure', () => {
     ['by opt-out leaves a tombstone', record(busy), optedOut(DUE), erasedFull({ ...known, offsetMs: 0 })],
     ['by sign-in waits for the user', full, signedIn('b', DUE), erasedFull({ ...known, user: 'b' })],
     ['by sign-in of the same user ends the set, too', full, signedIn('a', DUE), erasedFull({ ...known, user: 'a' })],
+    ['by sign-in while `provide` is asked keeps its pauses', bare(busy), signedIn('b', DUE), waitsForB],
     ['by sign-in without a label waits for nobody', full, signedIn(undefined, DUE), erasedFull(known)],
   ])('%s', checkChange);
 });
@@ -159,6 +162,19 @@ describe('a page that was rendered', () => {
   ])('%s', checkChange);
 });
 
+test.each<readonly [sentence: string, change: Change]>([
+  ['a logout', loggedOut(DUE)],
+  ['a sign-in', signedIn('b', DUE)],
+  ['a set of the host', setByHost(SET_2, DUE)],
+  ['a set that was rendered', renderedWith(SET_2, DUE)],
+  ['the user of the page', othersEnded('b', DUE)],
+])('%s, before a late store answered, counts unless another tab has changed the user since', (_, change) => {
+  const [before, later] = [record({ changedAt: DUE }), record({ changedAt: DUE + 1 })];
+  expect(change(before, before)).toEqual(change(before));
+  expect(change(before, before)).not.toEqual(before);
+  expect(change(later, later)).toBe(later);
+});
+
 describe('the same set', () => {
   const set = (change: object) => record({ set: { ...setOf(1), ...change } });
   test.each<readonly [sentence: string, other: SessionRecord, expected: boolean]>([
@@ -195,6 +211,14 @@ test.each<readonly [sentence: string, given: SessionRecord, now: number, expecte
   ['tolerates 5 s before the arrival of the set', record({ offsetMs: 7 }), ARRIVAL - 5_000, ARRIVAL - 4_993],
   ['is unknown further before its arrival', record(), ARRIVAL - 5_001, Number.POSITIVE_INFINITY],
 ])('the time of the service %s', (_, given, now, expected) => expect(serviceTime(given, now)).toBe(expected));
+
+test.each<readonly [sentence: string, given: SessionRecord, expected: number]>([
+  ['unknown at first', bare(), 0],
+  ['the arrival of a set', record(), ARRIVAL],
+  ['the end of an attempt without a set', bare({ retry: retry({ countedAt: DUE }) }), DUE],
+  ['the later of the two', record({ retry: retry({ countedAt: DUE }) }), DUE],
+  ['the arrival of a set after a failure', record({ retry: retry({ countedAt: ARRIVAL - 1 }) }), ARRIVAL],
+])('the time of the last outcome is %s', (_, given, expected) => expect(outcomeAt(given)).toBe(expected));
 
 describe('the hash of a label', () => {
   test.each([

@@ -29,7 +29,7 @@ func outcomeOf(status: Int, text: Data, key: Data, open: (Data, Data) throws -> 
   var outcome = Outcome(kind: .failed, why: "HTTP \(status)")
   if status == 200 {
     outcome.kind = .refused
-    if let sealed = Data(base64Encoded: text, options: .ignoreUnknownCharacters), let json = try? open(sealed, key),
+    if let sealed = decodeBase64(String(decoding: text, as: UTF8.self)), let json = try? open(sealed, key),
       let answer = try? Answer(json)
     {
       outcome.kind = .optout

@@ -5,8 +5,10 @@
   import Security
 
   /// Why the Keychain cannot be read or written now: an `OSStatus`, such as `errSecInteractionNotAllowed` before the first unlock.
-  public struct KeychainError: Error {
+  public struct KeychainError: Error, CustomStringConvertible {
     public let status: Int32
+
+    public var description: String { "KeychainError \(status)" }
   }
 
   public final class KeychainStorage: TesseraStorage {

@@ -39,26 +39,26 @@ final class Machine {
   private var uptimeMs: Int
   private var lastToken: String?
   private var isAskDue = false
+  /// How many requests for tokens there were, and how many of them no answer counts for any more.
   private var requests = 0
-  /// The requests for tokens that may still be answered.
-  private var asked: Set<Int> = []
+  private var answered = 0
 
   /// False until the storage has been read, or the app has said who is signed in.
   private var isKnown = false
-  private var reading: Int?
-  private var reads = 0
+  private var isReading = false
   private var readFailures = 0
   /// When a read is late or, between two reads, when the next one starts.
   private var readAt = 0
-  private var writing: Int?
-  private var writes = 0
+  /// A write is running, and is not late.
+  private var isWriting = false
   private var isLateAt = 0
-  /// The number of the last change, and of the last one in the write that is running.
+  /// The number of the last change, and of the last one that was written, which is the number of the write.
   private var changes = 0
   private var written = 0
-  private var isDirty = false
   /// The storage has refused the last state.
   private var isUnsaved = false
+  /// How many writes have not ended, also late ones.
+  private var running = 0
 
   /// The service's clock minus this device's, ms; 0 within a minute.
   private var offsetMs = 0
@@ -69,10 +69,9 @@ final class Machine {
   private var endsAt = 0
   private var failures = 0
   private var refusals = 0
-  /// No refresh starts before this instant.
+  /// No refresh starts before these instants. `resume` ends only the pause after a failure, not one for which the service asks.
+  private var retryAt = 0
   private var notBefore = 0
-  /// The service has asked for the pause: `resume` does not end it.
-  private var isPauseAsked = false
 
   init(owner: TesseraOwner, effects: any Effects) {
     self.owner = owner
@@ -90,8 +89,6 @@ final class Machine {
     return told.token
   }
 
-  var isWriting: Bool { writing != nil }
-
   // MARK: The app
 
   /// As all changes, it returns its number.
@@ -103,7 +100,7 @@ final class Machine {
   /// Returns 0 if the request no longer counts.
   func renew(_ request: Int, _ answer: Answer) -> Int {
     defer { follow() }
-    guard asked.contains(request) else {
+    guard request > answered else {
       effects.log("renew: late, nothing has changed")
       return 0
     }
@@ -116,7 +113,7 @@ final class Machine {
     isAskDue = true
     read()
     retryWrite()
-    if failures > 0 && !isPauseAsked { notBefore = 0 }
+    retryAt = 0
     follow()
   }
 
@@ -128,11 +125,13 @@ final class Machine {
 
   /// A write that is running still ends.
   func close() {
+    if isClosed { return }
     isKnown = true
-    resetRefresh()
-    asked = []
-    pages = [:]
     isClosed = true
+    resetRefresh()
+    answered = requests
+    pages = [:]
+    release()
     follow()
   }
 
@@ -146,7 +145,7 @@ final class Machine {
     let at = clock()
     if isWriting && at >= isLateAt { endWrite("late") }
     if !isKnown && at >= readAt {
-      if reading != nil { readFailed("late") } else if isActive { read() }
+      if isReading { readFailed("late") } else if isActive { read() }
     }
     if let id = refreshing, at >= endsAt {
       effects.cancel(id)
@@ -155,39 +154,43 @@ final class Machine {
     follow()
   }
 
-  func readEnded(_ id: Int, _ text: String?, _ error: String?) {
-    if let error = error {
-      if !isKnown && id == reading { readFailed(error) }
-    } else if !isKnown {
-      isKnown = true
-      known(State.parse(text))
+  /// Also of a read that was late.
+  func readEnded(_ text: String?, _ error: String?) {
+    if !isKnown {
+      if let error = error {
+        readFailed(error)
+      } else {
+        isKnown = true
+        known(State.parse(text))
+      }
     }
     follow()
   }
 
   func writeEnded(_ id: Int, _ error: String?) {
-    if id == writing {
+    running -= 1
+    if isWriting && id == written {
       endWrite(error)
     } else if error == nil {
       // It was late: it may have replaced a newer state.
-      isDirty = true
-      write()
+      if id == written { isUnsaved = false } else { _ = save() }
     }
+    release()
     follow()
   }
 
   func refreshEnded(_ id: Int, _ outcome: Outcome) {
-    if refreshCounts(id, outcome) {
-      if outcome.kind == .optout { _ = adopt(.optedOut, state.gen + 1) }
-      if outcome.kind == .success, let set = outcome.set {
-        _ = adopt(.set(set), state.gen)
-        arrived(set)
-      }
+    defer { follow() }
+    if !refreshCounts(id, outcome) { return }
+    if outcome.kind == .optout { _ = adopt(.optedOut, state.gen + 1) }
+    if let set = outcome.set {
+      _ = adopt(.set(set), state.gen)
+      arrived(set)
     }
+    if !isRefused { return }
     // A user who has opted out, and whose set has ended, is nobody who needs another.
-    if isRefused && state.user == .optedOut { _ = change(State(gen: state.gen, user: .optedOut)) }
-    if isRefused { isAskDue = true }
-    follow()
+    if state.user == .optedOut { _ = change(State(gen: state.gen, user: .optedOut)) }
+    isAskDue = true
   }
 
   // MARK: Messages
@@ -224,15 +227,16 @@ final class Machine {
 
   private func pageChanged(_ view: Int, _ gen: Int, _ phase: String?, _ told: Told?) {
     let by: User = told != nil ? .signedIn : phase == "optedOut" ? .optedOut : .signedOut
-    if !isKnown {
+    if gen < state.gen {
+      // The page has not yet received what the app has done, or has another page's user from their storage, and not the number.
+      if let token = told?.token, token == state.told?.token { greet(view) }
+    } else if !isKnown {
       // Only what the page has done since it has connected: `gen` counts from there.
       if gen > state.gen && pages[view]?.hasGreeted == true { state = State(gen: gen, user: by, told: told) }
     } else if gen > state.gen {
       // The set belongs to the user before.
       _ = change(State(gen: gen, user: by, told: told))
       if told == nil { tellAll(except: view) }
-    } else if gen < state.gen {
-      // The page has not yet received what the app has done.
     } else if state.user == .signedOut || state.user == .optedOut {
       // It was not open then.
       if told != nil { tell(view) }
@@ -267,6 +271,11 @@ final class Machine {
     for view in pages.keys.sorted() where view != except { tell(view) }
   }
 
+  /// Tell a page how many sign-ins and logouts there were: it counts its next one from there.
+  private func greet(_ view: Int) {
+    send(view, Sent(gen: state.gen, kind: "req", type: "hello", id: "host-\(state.gen)", body: .none))
+  }
+
   private func respond(_ view: Int, _ request: Envelope, _ body: Body, _ error: String?) {
     send(view, Sent(gen: state.gen, kind: "res", type: request.type, id: request.id, body: body, error: error))
   }
@@ -299,7 +308,7 @@ final class Machine {
     isAskDue = true
     let isTold = owner == .app ? !isWaiting : isChanged && meanwhile.told == nil
     for view in pages.keys.sorted() where pages[view]?.hasGreeted == true {
-      send(view, Sent(gen: state.gen, kind: "req", type: "hello", id: "host-\(state.gen)", body: .none))
+      greet(view)
       if isTold { tell(view) }
     }
   }
@@ -318,8 +327,10 @@ final class Machine {
   private func change(_ next: State) -> Int {
     let former = state
     state = next
-    if next.gen != former.gen || next.user != former.user || next.set != former.set {
-      asked = []
+    // At one `gen`, two pages may have signed in two users.
+    let isSame = next.gen == former.gen && next.user == former.user && next.told?.token == former.told?.token
+    if !isSame || next.set != former.set {
+      answered = requests
       resetRefresh()
       isAskDue = true
     }
@@ -342,24 +353,21 @@ final class Machine {
     if isClosed || isWriting { return }
     let isDue = isAskDue && owner == .app && isKnown && (isWithoutSet || isRefused)
     isAskDue = false
-    if isDue {
-      requests += 1
-      asked.insert(requests)
-    }
-    let request = requests
+    if isDue { requests += 1 }
+    let request = isDue ? requests : 0
     let token = advertisingToken
     if token != lastToken {
       lastToken = token
       effects.token(token)
     }
     // The app may have answered otherwise in the meantime.
-    if isDue && asked.contains(request) { effects.needsTokens(request) }
+    if request > answered { effects.needsTokens(request) }
   }
 
   private func schedule() {
     let isOpen = isActive && !isClosed
     var next = isWriting ? isLateAt : never
-    if !isKnown && (isOpen || reading != nil) { next = min(next, readAt) }
+    if !isKnown && (isOpen || isReading) { next = min(next, readAt) }
     if refreshing != nil { next = min(next, endsAt) }
     if isOpen { next = min(next, refreshDueAt()) }
     if isOpen, advertisingToken != nil, let told = told { next = min(next, told.expiresAt - offsetMs) }
@@ -377,48 +385,48 @@ final class Machine {
   // MARK: The storage
 
   private func read() {
-    if isKnown || reading != nil { return }
+    if isKnown || isReading { return }
     readAt = clock() + lateMs
-    reads += 1
-    reading = reads
-    effects.read(reads)
+    isReading = true
+    effects.read()
   }
 
   private func readFailed(_ error: String) {
     effects.log("storage, read: \(error)")
-    reading = nil
+    isReading = false
     readAt = clock() + pauseMs(readFailures)
     readFailures += 1
+  }
+
+  /// A write that has not ended could replace what the next host writes.
+  private func release() {
+    if isClosed && running == 0 { effects.released() }
   }
 
   /// Write the state, as soon as no other write is running. Returns the number of the change.
   private func save() -> Int {
     isKnown = true
-    isDirty = true
     changes += 1
     write()
     return changes
   }
 
   private func retryWrite() {
-    if !isUnsaved || isWriting { return }
-    isDirty = true
-    write()
+    if isUnsaved && !isWriting && !isClosed { _ = save() }
   }
 
   private func write() {
-    if !isDirty || isWriting { return }
-    isDirty = false
+    if isWriting || written == changes { return }
+    isWriting = true
+    running += 1
     written = changes
     isLateAt = clock() + lateMs
-    writes += 1
-    writing = writes
-    effects.write(writes, state.text)
+    effects.write(written, state.text)
   }
 
   private func endWrite(_ error: String?) {
     if let error = error { effects.log("storage, write: \(error)") }
-    writing = nil
+    isWriting = false
     isUnsaved = error != nil
     let ended = written
     write()
@@ -432,15 +440,15 @@ final class Machine {
     if let id = refreshing { effects.cancel(id) }
     refreshing = nil
     isRefused = false
-    isPauseAsked = false
     failures = 0
     refusals = 0
+    retryAt = 0
     notBefore = 0
   }
 
   private func refreshDueAt() -> Int {
     guard owner == .app, isKnown, !isClosed, let set = state.set, refreshing == nil, !isRefused else { return never }
-    return max(state.user == .optedOut ? 0 : set.refresh_from - offsetMs, notBefore)
+    return max(state.user == .optedOut ? 0 : set.refresh_from - offsetMs, retryAt, notBefore)
   }
 
   /// Take the end of a refresh into account. Returns whether it counts.
@@ -449,16 +457,17 @@ final class Machine {
     refreshing = nil
     effects.log("refresh: \(outcome.kind.rawValue) \(outcome.why)")
     if let date = outcome.date { offsetMs = abs(date - clock()) < 60_000 ? 0 : date - clock() }
-    if outcome.kind == .ended { isRefused = true }
-    if outcome.kind != .failed && outcome.kind != .refused { return true }
-    var pause = pauseMs(failures)
-    if outcome.kind == .refused {
+    if outcome.kind == .success || outcome.kind == .optout { return true }
+    var pause = 0
+    isRefused = outcome.kind == .ended
+    if outcome.kind == .failed {
+      retryAt = clock() + pauseMs(failures)
+      failures += 1
+    } else if outcome.kind == .refused {
       isRefused = refusals >= refusedPausesMs.count
-      pause = isRefused ? 0 : refusedPausesMs[refusals]
+      if !isRefused { pause = refusedPausesMs[refusals] }
       refusals += 1
     }
-    failures += 1
-    isPauseAsked = outcome.kind == .refused || outcome.retryAfterMs > pause
     notBefore = clock() + max(pause, min(outcome.retryAfterMs, dayMs))
     return true
   }

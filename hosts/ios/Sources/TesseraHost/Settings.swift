@@ -10,8 +10,8 @@ private func consists(_ text: String, of characters: String) -> Bool {
 }
 
 private func isPermitted(_ scheme: String, _ host: String, _ allowInsecure: Bool) -> Bool {
-  scheme != "http" || allowInsecure || host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.")
-    || host == "[::1]"
+  scheme != "http" || allowInsecure || host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+    || (host.hasPrefix("127.") && consists(host, of: "0123456789."))
 }
 
 /// The origin of an address as a browser writes it, and the path; nil if it is none that is permitted.

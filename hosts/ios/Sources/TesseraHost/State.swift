@@ -21,17 +21,21 @@ public enum TesseraError: Error, Equatable {
   case closed
 }
 
+/// Beyond the year 9999, epoch ms.
+private let latest = 1_000_000_000_000_000
+
 /// An advertising token and its expiry, epoch ms.
 struct Told: Codable, Sendable {
   let token: String
   let expiresAt: Int
+
+  var isValid: Bool { !token.isEmpty && (-latest...latest).contains(expiresAt) }
 }
 
 /// The body of a `generate` or `refresh` answer.
 struct TokenSet: Codable, Equatable, Sendable {
   /// 1973; a time in seconds is before it.
   private static let earliest = 100_000_000_000
-  private static let latest = 1_000_000_000_000_000
 
   let advertising_token: String
   let refresh_token: String
@@ -41,12 +45,18 @@ struct TokenSet: Codable, Equatable, Sendable {
   let refresh_expires: Int
 
   var told: Told { Told(token: advertising_token, expiresAt: identity_expires) }
-  var key: Data? { Data(base64Encoded: refresh_response_key) }
+  var key: Data? { decodeBase64(refresh_response_key) }
 
   var isValid: Bool {
     !advertising_token.isEmpty && !refresh_token.isEmpty && key?.count == 32 && refresh_from >= TokenSet.earliest
-      && refresh_from <= identity_expires && identity_expires <= refresh_expires && refresh_expires <= TokenSet.latest
+      && refresh_from <= identity_expires && identity_expires <= refresh_expires && refresh_expires <= latest
   }
+}
+
+/// As in the other languages, white space and a missing `=` do no harm.
+func decodeBase64(_ text: String) -> Data? {
+  let dense = text.filter { !$0.isWhitespace }
+  return Data(base64Encoded: dense + String(repeating: "=", count: (4 - dense.utf8.count % 4) % 4))
 }
 
 /// What an answer says about a user.
@@ -55,21 +65,24 @@ enum Answer: Sendable {
   case optedOut
   case signedOut
 
-  private struct Envelope: Decodable {
+  private struct Status: Decodable {
     let status: String?
-    let body: TokenSet?
+  }
+
+  private struct Success: Decodable {
+    let body: TokenSet
   }
 
   /// `{"status":"success","body":...}`, the body alone, or `{"status":"optout"}`.
   init(_ json: Data) throws {
-    guard let envelope = try? JSONDecoder().decode(Envelope.self, from: json) else { throw TesseraError.answer }
-    if envelope.status == "optout" {
+    guard let answer = try? JSONDecoder().decode(Status.self, from: json) else { throw TesseraError.answer }
+    if answer.status == "optout" {
       self = .optedOut
       return
     }
     var set: TokenSet?
-    if envelope.status == "success" { set = envelope.body }
-    if envelope.status == nil { set = try? JSONDecoder().decode(TokenSet.self, from: json) }
+    if answer.status == "success" { set = try? JSONDecoder().decode(Success.self, from: json).body }
+    if answer.status == nil { set = try? JSONDecoder().decode(TokenSet.self, from: json) }
     guard let found = set, found.isValid else { throw TesseraError.answer }
     self = .set(found)
   }
@@ -94,7 +107,7 @@ struct State: Codable, Sendable {
   /// Read what `text` has written. Anything else is no state.
   static func parse(_ text: String?) -> State {
     guard let text = text, let stored = try? JSONDecoder().decode(State.self, from: Data(text.utf8)),
-      stored.gen >= 0, stored.gen <= maxGen, stored.set?.isValid ?? true, stored.told?.token != ""
+      stored.gen >= 0, stored.gen <= maxGen, stored.set?.isValid ?? true, stored.told?.isValid ?? true
     else { return State() }
     return stored
   }
@@ -181,13 +194,15 @@ protocol Effects: AnyObject {
   func uptime() -> Int
   /// Replace the timer that calls `wake`; nil: none.
   func wakeIn(_ ms: Int?)
-  func read(_ id: Int)
+  func read()
   func write(_ id: Int, _ text: String)
   func refresh(_ id: Int, _ set: TokenSet)
   func cancel(_ id: Int)
   func send(_ view: Int, _ text: String)
   /// All changes up to this number are stored, or, with an error, are not.
   func settled(_ change: Int, _ error: String?)
+  /// The host is closed, and no write is running: another host may have the storage.
+  func released()
   func token(_ advertisingToken: String?)
   func needsTokens(_ request: Int)
   func log(_ line: String)

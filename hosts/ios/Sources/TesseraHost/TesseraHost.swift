@@ -21,7 +21,7 @@ public struct TokenRequest: Sendable {
   let host: TesseraHost
   let number: Int
 
-  /// Answer with JSON that your server has received from the operator for the user who is signed in there; nil if nobody is. Returns false
+  /// Answer with JSON that your server has received from the operator for the user who is signed in there; nil logs out. Returns false
   /// if the answer is late: after another sign-in, a logout, an opt-out or another answer, it changes nothing.
   @discardableResult
   public func renew(_ answer: Data?) async throws -> Bool {
@@ -78,7 +78,8 @@ public actor TesseraHost {
   ///   - baseUrl: the operator, `https://operator.example`.
   ///   - origins: the origins of your pages, `https://www.publisher.example`. Messages of other pages are ignored.
   ///   - allowInsecure: permit plain http to every host, for tests.
-  ///   - onToken: there is another advertising token, or, if it is nil, none any more.
+  ///   - onToken: there is another advertising token, or, if it is nil, none any more. Runs off the main thread, as the other functions
+  ///     do. What pages and the app are told next waits until it returns.
   ///   - onNeedsTokens: called again at the next start of the app and at each `resume` until the request is answered.
   ///   - onLog: a line for a debug log. It contains no token and no key.
   /// - Throws: `TesseraError.setting`; `TesseraError.storageTaken`: close the other host before.
@@ -149,7 +150,7 @@ public actor TesseraHost {
     enter { $0.pause() }
   }
 
-  /// End timers, requests and messages. Returns when a write that was running has ended: then another host may have the storage.
+  /// End timers, requests and messages. Returns when the writes that were running have ended: then another host may have the storage.
   public func close() async {
     if !isClosed {
       isClosed = true
@@ -163,9 +164,7 @@ public actor TesseraHost {
   }
 
   func renew(_ request: Int, _ answer: Data?) async throws -> Bool {
-    var parsed = Answer.signedOut
-    if let answer = answer { parsed = try Answer(answer) }
-    let given = parsed
+    let given: Answer = try answer.map { try Answer($0) } ?? .signedOut
     return try await stored { $0.renew(request, given) } > 0
   }
 
@@ -187,8 +186,8 @@ public actor TesseraHost {
     enter { $0.wake() }
   }
 
-  func readEnded(_ id: Int, _ text: String?, _ error: String?) {
-    enter { $0.readEnded(id, text, error) }
+  func readEnded(_ text: String?, _ error: String?) {
+    enter { $0.readEnded(text, error) }
   }
 
   func writeEnded(_ id: Int, _ error: String?) {
@@ -225,12 +224,6 @@ public actor TesseraHost {
     let said = around.said
     around.said = []
     for one in said { passOn(one) }
-    if isClosed && !isReleased && !machine.isWriting {
-      isReleased = true
-      taken.remove(storageName)
-      for continuation in closing { continuation.resume() }
-      closing = []
-    }
     return result
   }
 
@@ -247,16 +240,20 @@ public actor TesseraHost {
       deliver { Task { await onNeedsTokens(request) } }
     case .log(let line):
       deliver { onLog(line) }
+    case .released:
+      isReleased = true
+      taken.remove(storageName)
+      for continuation in closing { continuation.resume() }
+      closing = []
     case .settled(let change, let error):
-      let ended = waiting.filter { $0.change <= change }
-      waiting.removeAll { $0.change <= change }
-      for one in ended {
+      for one in waiting where one.change <= change {
         if let error = error {
           one.continuation.resume(throwing: TesseraError.storage(error))
         } else {
           one.continuation.resume()
         }
       }
+      waiting.removeAll { $0.change <= change }
     }
   }
 
@@ -277,6 +274,14 @@ public actor TesseraHost {
   }
 }
 
+/// For the log. The description of another error might quote what is stored.
+private func nameOf(_ error: any Error) -> String {
+  #if canImport(Security)
+    if error is KeychainError { return "\(error)" }
+  #endif
+  return "\(type(of: error))"
+}
+
 /// Carries out what the machine asks for, and keeps what it says. Used in the actor alone.
 final class Around: Effects {
   enum Said {
@@ -285,6 +290,7 @@ final class Around: Effects {
     case needsTokens(Int)
     case log(String)
     case settled(Int, String?)
+    case released
   }
 
   var said: [Said] = []
@@ -320,14 +326,14 @@ final class Around: Effects {
     }
   }
 
-  func read(_ id: Int) {
+  func read() {
     let (host, storage) = (self.host, self.storage)
     Task {
       do {
         let text = try await storage.read()
-        await host?.readEnded(id, text, nil)
+        await host?.readEnded(text, nil)
       } catch {
-        await host?.readEnded(id, nil, "\(type(of: error))")
+        await host?.readEnded(nil, nameOf(error))
       }
     }
   }
@@ -339,7 +345,7 @@ final class Around: Effects {
         try await storage.write(text)
         await host?.writeEnded(id, nil)
       } catch {
-        await host?.writeEnded(id, "\(type(of: error))")
+        await host?.writeEnded(id, nameOf(error))
       }
     }
   }
@@ -360,6 +366,7 @@ final class Around: Effects {
 
   func send(_ view: Int, _ text: String) { said.append(.send(view, text)) }
   func settled(_ change: Int, _ error: String?) { said.append(.settled(change, error)) }
+  func released() { said.append(.released) }
   func token(_ advertisingToken: String?) { said.append(.token(advertisingToken)) }
   func needsTokens(_ request: Int) { said.append(.needsTokens(request)) }
   func log(_ line: String) { said.append(.log(line)) }

@@ -92,10 +92,9 @@ private final class World: Effects {
     if let ms = ms { timerAt = uptimeMs + ms }
   }
 
-  func read(_ id: Int) {
+  func read() {
     said.append("read")
-    operate(
-      "reads", { self.machine?.readEnded(id, self.stored, nil) }, { self.machine?.readEnded(id, nil, "locked") })
+    operate("reads", { self.machine?.readEnded(self.stored, nil) }, { self.machine?.readEnded(nil, "locked") })
   }
 
   func write(_ id: Int, _ text: String) {
@@ -134,6 +133,10 @@ private final class World: Effects {
 
   func settled(_ change: Int, _ error: String?) {
     said.append(error == nil ? "stored" : "refused")
+  }
+
+  func released() {
+    said.append("free")
   }
 
   func token(_ advertisingToken: String?) {

@@ -124,7 +124,7 @@ final class HostTests: XCTestCase {
     XCTAssertEqual(try parseOrigins(given, allowInsecure: false), written)
     let wrong = [
       "*", "www.publisher.example", "https://a.example/path", "https://*.example", "https://a@b.example", "https://a.example:99999",
-      "http://a.example", "null", "file:///index.html", "",
+      "http://a.example", "http://127.a.example", "null", "file:///index.html", "",
     ]
     for address in wrong { XCTAssertThrowsError(try parseOrigins([address], allowInsecure: false), address) }
     XCTAssertThrowsError(try parseOrigins([], allowInsecure: false))
@@ -140,6 +140,12 @@ final class HostTests: XCTestCase {
     XCTAssertFalse(request.take(Data(count: 1)))
   }
 
+  func testBase64MayHaveWhiteSpaceAndNoPadding() {
+    for text in ["aw", "aw==", "aw==\r\n", " a w"] { XCTAssertEqual(decodeBase64(text), Data("k".utf8), text) }
+    XCTAssertEqual(decodeBase64(String(repeating: "A", count: 43))?.count, 32)
+    XCTAssertNil(decodeBase64("{}"))
+  }
+
   func testWhatAnAnswerOfTheServiceMeans() {
     let plain: (Data, Data) throws -> Data = { sealed, _ in sealed }
     func kindOf(_ status: Int, _ text: String) -> Outcome.Kind {
@@ -147,6 +153,7 @@ final class HostTests: XCTestCase {
     }
     XCTAssertEqual(kindOf(200, answer.base64EncodedString()), .success)
     XCTAssertEqual(kindOf(200, Data("{\"status\":\"optout\"}".utf8).base64EncodedString()), .optout)
+    XCTAssertEqual(kindOf(200, Data("{\"status\":\"optout\",\"body\":{}}".utf8).base64EncodedString()), .optout)
     XCTAssertEqual(kindOf(200, "{}"), .refused)
     XCTAssertEqual(kindOf(400, "{\"status\":\"expired_token\"}"), .ended)
     XCTAssertEqual(kindOf(400, "{\"status\":\"error\"}"), .refused)

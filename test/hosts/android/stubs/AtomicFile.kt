@@ -1,15 +1,45 @@
-/** As Android's, without its recovery after a crash. */
+/** As of Android 11: it writes beside the file, renames that, and reports no failure of either. */
 package android.util
 
 import java.io.File
 import java.io.FileOutputStream
+import java.util.concurrent.CountDownLatch
 
 class AtomicFile(private val file: File) {
-  fun readFully(): ByteArray = file.readBytes()
+  private val next = File("$file.new")
 
-  fun startWrite() = FileOutputStream(file)
+  fun readFully(): ByteArray {
+    if (next.exists() && file.exists()) next.delete()
+    return file.inputStream().use { it.readBytes() }
+  }
 
-  fun finishWrite(stream: FileOutputStream) = stream.close()
+  fun startWrite() = FileOutputStream(next).also { hold?.also { hold = null }?.pass() }
 
-  fun failWrite(stream: FileOutputStream) = stream.close()
+  fun finishWrite(stream: FileOutputStream) {
+    runCatching { stream.fd.sync() }
+    runCatching { stream.close() }
+    next.renameTo(file)
+  }
+
+  fun failWrite(stream: FileOutputStream) {
+    runCatching { stream.close() }
+    next.delete()
+  }
+
+  /** Holds a write that has been started. */
+  class Hold {
+    private val end = CountDownLatch(1)
+    private val start = CountDownLatch(1)
+
+    fun pass() = start.countDown().also { end.await() }
+
+    fun awaitStart() = start.await()
+
+    fun end() = end.countDown()
+  }
+
+  companion object {
+    /** For the next write. */
+    @Volatile var hold: Hold? = null
+  }
 }

@@ -36,6 +36,7 @@ object WebViewCompat {
   }
 
   fun addWebMessageListener(view: WebView, name: String, origins: Set<String>, listener: WebMessageListener) {
+    require(added[view]?.name != name) { "$name was already added" }
     added[view] = Added(name, origins, listener)
   }
 }

@@ -26,22 +26,17 @@ internal class RefreshRequest(private val baseUrl: String, private val set: Toke
     connection?.let { thread(isDaemon = true, name = "tessera") { it.disconnect() } }
   }
 
-  private fun outcome(): Outcome {
-    val open = try {
-      URL("$baseUrl/v2/token/refresh").openConnection() as HttpURLConnection
-    } catch (error: Exception) {
-      return Outcome(Kind.FAILED, error.javaClass.simpleName)
-    }
-    connection = open
-    return try {
+  private fun outcome(): Outcome =
+    try {
+      val open = URL("$baseUrl/v2/token/refresh").openConnection() as HttpURLConnection
+      connection = open
       if (isCancelled) throw IOException("cancelled")
       request(open)
     } catch (error: Exception) {
       Outcome(Kind.FAILED, error.javaClass.simpleName)
     } finally {
-      open.disconnect()
+      connection?.disconnect()
     }
-  }
 
   private fun request(open: HttpURLConnection): Outcome {
     open.requestMethod = "POST"
@@ -64,10 +59,10 @@ internal class RefreshRequest(private val baseUrl: String, private val set: Toke
   private fun opened(text: String): Pair<Kind, TokenSet?> =
     try {
       // AES-256-GCM: iv[12], ciphertext, tag[16].
-      val sealed = Base64.decode(text)
+      val sealed = decodeBase64(text)
       val cipher = Cipher.getInstance("AES/GCM/NoPadding")
       cipher.init(Cipher.DECRYPT_MODE, SecretKeySpec(set.responseKey, "AES"), GCMParameterSpec(128, sealed, 0, 12))
-      TokenSet.parse(String(cipher.doFinal(sealed, 12, sealed.size - 12))).let { (if (it == null) Kind.OPTOUT else Kind.SUCCESS) to it }
+      Answer.parse(String(cipher.doFinal(sealed, 12, sealed.size - 12))).set.let { (if (it == null) Kind.OPTOUT else Kind.SUCCESS) to it }
     } catch (_: Exception) {
       Kind.REFUSED to null
     }

@@ -20,6 +20,8 @@ internal object Json {
       else -> "$value"
     }
 
+  private val NUMBER = Regex("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?")
+
   private fun quote(text: String) = buildString {
     append('"')
     for (one in text) if (one < ' ' || one in "\"\\\u2028\u2029") append("\\u%04x".format(one.code)) else append(one)
@@ -77,9 +79,11 @@ internal object Json {
     }
 
     private fun word(): Any? {
-      val word = text.substring(at).takeWhile { it !in " \t\r\n,]}" }.also { at += it.length }
+      val start = at
+      while (at < text.length && text[at] !in " \t\r\n,]}") at++
+      val word = text.substring(start, at)
       if (word in setOf("true", "false", "null")) return if (word == "null") null else word == "true"
-      require(word.matches(Regex("-?(0|[1-9]\\d*)(\\.\\d+)?([eE][+-]?\\d+)?")))
+      require(NUMBER.matches(word))
       return word.toLongOrNull() ?: word.toDouble()
     }
   }

@@ -2,20 +2,26 @@
 package id.tessera.host
 
 import android.content.Context
+import android.os.Build
+import android.os.UserManager
 import android.security.keystore.KeyGenParameterSpec
 import android.security.keystore.KeyProperties
 import android.util.AtomicFile
 import java.io.File
 import java.io.FileNotFoundException
 import java.io.IOException
+import java.security.GeneralSecurityException
+import java.security.InvalidKeyException
 import java.security.KeyStore
+import java.security.UnrecoverableKeyException
 import javax.crypto.Cipher
 import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
 import javax.crypto.spec.GCMParameterSpec
 
 /** @param name  of the file, in the app's folder that is in no backup, and of the key. */
-class KeystoreStorage(context: Context, private val name: String = "tessera") : TesseraStorage {
+class KeystoreStorage @JvmOverloads constructor(context: Context, private val name: String = "tessera") : TesseraStorage {
+  private val app = context.applicationContext
   private val path = File(context.noBackupFilesDir, name)
   private val file = AtomicFile(path)
 
@@ -23,8 +29,11 @@ class KeystoreStorage(context: Context, private val name: String = "tessera") : 
 
   /** A file that is there and does not open, as after `AEADBadTagException`, is unreadable, not absent. */
   override fun read(): String? {
+    // The app's folder looks empty until then.
+    if (Build.VERSION.SDK_INT >= 24 && app.getSystemService(UserManager::class.java)?.isUserUnlocked == false)
+      throw IOException("nobody has unlocked the device since it started")
     val sealed = try {
-      file.readFully()
+      synchronized(lock) { file.readFully() }
     } catch (_: FileNotFoundException) {
       if (path.exists()) throw IOException("the file cannot be opened")
       return null
@@ -35,30 +44,37 @@ class KeystoreStorage(context: Context, private val name: String = "tessera") : 
     return String(cipher.doFinal(sealed, IV_LENGTH, sealed.size - IV_LENGTH), Charsets.UTF_8)
   }
 
-  /** iv[12], ciphertext, tag[16]. The Keystore chooses the iv. A key that can no longer be used is replaced, once. */
+  /** iv[12], ciphertext, tag[16]. The Keystore chooses the iv. */
   override fun write(text: String) {
-    val cipher = try {
-      encryption()
-    } catch (_: Exception) {
-      keyStore().deleteEntry(name)
-      encryption()
-    }
+    val cipher = encryption()
     val sealed = cipher.iv + cipher.doFinal(text.toByteArray())
-    val stream = file.startWrite()
-    try {
-      stream.write(sealed)
+    synchronized(lock) {
+      val stream = file.startWrite()
+      try {
+        stream.write(sealed)
+        stream.fd.sync()
+      } catch (error: IOException) {
+        file.failWrite(stream)
+        throw error
+      }
+      // It only logs that the file could not be closed or renamed.
       file.finishWrite(stream)
-    } catch (error: IOException) {
-      file.failWrite(stream)
-      throw error
+      if (!file.readFully().contentEquals(sealed)) throw IOException("the file was not replaced")
     }
   }
 
-  private fun encryption(): Cipher {
-    val secret = keyStore().getKey(name, null) as? SecretKey ?: newKey()
-    return Cipher.getInstance(AES).apply { init(Cipher.ENCRYPT_MODE, secret) }
-  }
+  private fun encryption(): Cipher =
+    try {
+      encryptionWith(keyStore().getKey(name, null) as? SecretKey ?: newKey())
+    } catch (error: GeneralSecurityException) {
+      // Another failure may pass, and what is stored cannot be read without the key.
+      if (error !is InvalidKeyException && error !is UnrecoverableKeyException) throw error
+      encryptionWith(newKey())
+    }
 
+  private fun encryptionWith(secret: SecretKey) = Cipher.getInstance(AES).apply { init(Cipher.ENCRYPT_MODE, secret) }
+
+  /** Replaces the key of this name, if there is one. */
   private fun newKey(): SecretKey {
     val purposes = KeyProperties.PURPOSE_ENCRYPT or KeyProperties.PURPOSE_DECRYPT
     val builder = KeyGenParameterSpec.Builder(name, purposes)
@@ -71,6 +87,8 @@ class KeystoreStorage(context: Context, private val name: String = "tessera") : 
   private fun keyStore() = KeyStore.getInstance(STORE).apply { load(null) }
 
   private companion object {
+    /** `AtomicFile` bears one call at a time: reading deletes what is being written. */
+    val lock = Any()
     const val STORE = "AndroidKeyStore"
     const val AES = "AES/GCM/NoPadding"
     const val IV_LENGTH = 12

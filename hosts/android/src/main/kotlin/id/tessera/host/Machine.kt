@@ -33,56 +33,65 @@ internal class Storing(
   var isKnown = false
     private set
 
-  private var reading: Int? = null
-  private var reads = 0
+  /** A write is running, and is not late. */
+  var isWriting = false
+    private set
+
+  var isClosed = false
+    private set
+
+  private var isReading = false
   private var readFailures = 0
 
   /** When a read is late or, between two reads, when the next one starts. */
   private var readAt = 0L
-  private var writing: Int? = null
-  private var writes = 0
   private var isLateAt = 0L
 
-  /** The number of the last change, and of the last one in the write that is running. */
+  /** The number of the last change, and of the last one that was written, which is the number of the write. */
   private var changes = 0
   private var written = 0
-  private var isDirty = false
 
   /** The storage has refused the last state. */
   private var isUnsaved = false
 
-  val isWriting: Boolean
-    get() = writing != null
+  /** How many writes have not ended, also late ones. */
+  private var running = 0
 
   fun read() {
-    if (isKnown || reading != null) return
+    if (isKnown || isReading) return
     readAt = clock() + LATE_MS
-    reading = ++reads
-    effects.read(reads)
+    isReading = true
+    effects.read()
   }
 
-  fun readEnded(id: Int, text: String?, error: String?) {
+  /** Also of a read that was late. */
+  fun readEnded(text: String?, error: String?) {
     if (isKnown) return
-    if (error == null) {
-      isKnown = true
-      known(State.parse(text))
-    } else if (id == reading) readFailed(error)
+    if (error != null) return readFailed(error)
+    isKnown = true
+    known(State.parse(text))
   }
 
   private fun readFailed(error: String) {
     effects.log("storage, read: $error")
-    reading = null
+    isReading = false
     readAt = clock() + pauseMs(readFailures++)
   }
 
-  fun stopReading() {
+  fun close() {
     isKnown = true
+    isClosed = true
+    release()
+  }
+
+  /** A write that has not ended could replace what the next host writes. */
+  private fun release() {
+    if (isClosed && running == 0) effects.released()
   }
 
   /** Write the state, as soon as no other write is running. Returns the number of the change. */
   fun save(): Int {
     isKnown = true
-    isDirty = true
     changes++
     write()
     return changes
@@ -90,32 +99,31 @@ internal class Storing(
 
   /** Try a refused write again. */
   fun retry() {
-    if (!isUnsaved || isWriting) return
-    isDirty = true
-    write()
+    if (isUnsaved && !isWriting && !isClosed) save()
   }
 
   private fun write() {
-    if (!isDirty || isWriting) return
-    isDirty = false
+    if (isWriting || written == changes) return
+    isWriting = true
+    running++
     written = changes
     isLateAt = clock() + LATE_MS
-    writing = ++writes
-    effects.write(writes, text())
+    effects.write(written, text())
   }
 
   fun writeEnded(id: Int, error: String?) {
-    if (id == writing) endWrite(error)
-    // It was late: it may have replaced a newer state.
+    running--
+    if (isWriting && id == written) endWrite(error)
     else if (error == null) {
-      isDirty = true
-      write()
+      // It was late: it may have replaced a newer state.
+      if (id == written) isUnsaved = false else save()
     }
+    release()
   }
 
   private fun endWrite(error: String?) {
     if (error != null) effects.log("storage, write: $error")
-    writing = null
+    isWriting = false
     isUnsaved = error != null
     val ended = written
     write()
@@ -126,11 +134,11 @@ internal class Storing(
     val at = clock()
     if (isWriting && at >= isLateAt) endWrite("late")
     if (isKnown || at < readAt) return
-    if (reading != null) readFailed("late") else if (isActive) read()
+    if (isReading) readFailed("late") else if (isActive) read()
   }
 
   fun nextAt(isActive: Boolean): Long =
-    minOf(if (!isKnown && (isActive || reading != null)) readAt else NEVER, if (isWriting) isLateAt else NEVER)
+    minOf(if (!isKnown && (isActive || isReading)) readAt else NEVER, if (isWriting) isLateAt else NEVER)
 }
 
 /** Refreshes of the set: when the next one starts, how long it may take, and the pause after one that has failed. */
@@ -149,11 +157,9 @@ internal class Refreshing(private val effects: Effects, private val clock: () ->
   private var failures = 0
   private var refusals = 0
 
-  /** No refresh starts before this instant. */
+  /** No refresh starts before these instants. `resume` ends only the pause after a failure, not one for which the service asks. */
+  private var retryAt = 0L
   private var notBefore = 0L
-
-  /** The service has asked for the pause: `resume` does not end it. */
-  private var isPauseAsked = false
 
   val isRunning: Boolean
     get() = running != null
@@ -163,20 +169,20 @@ internal class Refreshing(private val effects: Effects, private val clock: () ->
     running?.let(effects::cancel)
     running = null
     isRefused = false
-    isPauseAsked = false
     failures = 0
     refusals = 0
+    retryAt = 0
     notBefore = 0
   }
 
   fun resume() {
-    if (failures > 0 && !isPauseAsked) notBefore = 0
+    retryAt = 0
   }
 
   /** When the next one starts. */
   fun dueAt(set: TokenSet?, isAtOnce: Boolean): Long {
     if (set == null || isRunning || isRefused) return NEVER
-    return maxOf(if (isAtOnce) 0 else set.refreshFrom - offset, notBefore)
+    return maxOf(if (isAtOnce) 0 else set.refreshFrom - offset, retryAt, notBefore)
   }
 
   fun start(set: TokenSet) {
@@ -191,13 +197,10 @@ internal class Refreshing(private val effects: Effects, private val clock: () ->
     running = null
     effects.log("refresh: ${outcome.kind.name.lowercase()} ${outcome.why}".trim())
     if (outcome.date != 0L) offset = (outcome.date - clock()).let { if (it in -59_999..59_999) 0 else it }
-    if (outcome.kind == Kind.ENDED) isRefused = true
-    if (outcome.kind != Kind.FAILED && outcome.kind != Kind.REFUSED) return true
-    val isUnclear = outcome.kind == Kind.REFUSED
-    val pause = if (isUnclear) REFUSED_PAUSES_MS.getOrNull(refusals++) else pauseMs(failures)
-    if (pause == null) isRefused = true
-    failures++
-    isPauseAsked = isUnclear || outcome.retryAfterMs > (pause ?: 0)
+    if (outcome.kind == Kind.SUCCESS || outcome.kind == Kind.OPTOUT) return true
+    val pause = if (outcome.kind == Kind.REFUSED) REFUSED_PAUSES_MS.getOrNull(refusals++) else 0
+    isRefused = outcome.kind == Kind.ENDED || pause == null
+    if (outcome.kind == Kind.FAILED) retryAt = clock() + pauseMs(failures++)
     notBefore = clock() + maxOf(pause ?: 0, minOf(outcome.retryAfterMs, DAY_MS))
     return true
   }
@@ -228,17 +231,19 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
   private var state = State()
   private val pages = LinkedHashMap<Int, Page>()
   private var isActive = true
-  private var isClosed = false
   private var clockMs = 0L
   private var uptimeMs = effects.uptime()
   private var lastToken: String? = null
   private var isAskDue = false
-  private var requests = 0
 
-  /** The requests for tokens that may still be answered. */
-  private val asked = HashSet<Int>()
+  /** How many requests for tokens there were, and how many of them no answer counts for any more. */
+  private var requests = 0
+  private var answered = 0
   private val refreshing = Refreshing(effects, ::clock)
-  val storing = Storing(effects, ::clock, { state.toString() }, ::known)
+  private val storing = Storing(effects, ::clock, { state.toString() }, ::known)
+
+  val isClosed: Boolean
+    get() = storing.isClosed
 
   val advertisingToken: String?
     get() = told()?.takeIf { clock() + refreshing.offset < it.expiresAt }?.token
@@ -252,14 +257,12 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
 
   fun start() = enter { storing.read() }
 
-  /** Null: the user has opted out. As all changes, it returns its number. */
-  fun signedIn(set: TokenSet?): Int = enter { adopt(if (set == null) User.optedOut else User.signedIn, set, state.gen + 1) }
-
-  fun signedOut(): Int = enter { adopt(User.signedOut, null, state.gen + 1) }
+  /** As all changes, it returns its number. */
+  fun changed(answer: Answer): Int = enter { adopt(answer, state.gen + 1) }
 
   /** Returns 0 if the request no longer counts. */
-  fun renew(request: Int, user: User, set: TokenSet?): Int = enter {
-    if (request in asked) adopt(user, set, state.gen + if (set == null) 1 else 0)
+  fun renew(request: Int, answer: Answer): Int = enter {
+    if (request > answered) adopt(answer, state.gen + if (answer.set == null) 1 else 0)
     else 0.also { effects.log("renew: late, nothing has changed") }
   }
 
@@ -277,12 +280,13 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
   }
 
   /** A write that is running still ends. */
-  fun close() = enter {
-    storing.stopReading()
-    refreshing.reset()
-    asked.clear()
-    pages.clear()
-    isClosed = true
+  fun close() {
+    if (!isClosed) enter {
+      refreshing.reset()
+      answered = requests
+      pages.clear()
+      storing.close()
+    }
   }
 
   fun left(view: Int) {
@@ -294,21 +298,21 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
     refreshing.wake()
   }
 
-  fun readEnded(id: Int, text: String?, error: String? = null) = enter { storing.readEnded(id, text, error) }
+  fun readEnded(text: String?, error: String? = null) = enter { storing.readEnded(text, error) }
 
   fun writeEnded(id: Int, error: String? = null) = enter { storing.writeEnded(id, error) }
 
   fun refreshEnded(id: Int, outcome: Outcome) = enter {
-    if (refreshing.ended(id, outcome)) {
-      if (outcome.kind == Kind.OPTOUT) adopt(User.optedOut, null, state.gen + 1)
-      if (outcome.kind == Kind.SUCCESS && outcome.set != null) {
-        adopt(User.signedIn, outcome.set, state.gen)
-        refreshing.arrived(outcome.set)
-      }
+    if (!refreshing.ended(id, outcome)) return@enter
+    if (outcome.kind == Kind.OPTOUT) adopt(Answer.OPTED_OUT, state.gen + 1)
+    if (outcome.set != null) {
+      adopt(Answer(User.signedIn, outcome.set), state.gen)
+      refreshing.arrived(outcome.set)
     }
+    if (!refreshing.isRefused) return@enter
     // A user who has opted out, and whose set has ended, is nobody who needs another.
-    if (refreshing.isRefused && state.user == User.optedOut) change(State(state.gen, User.optedOut))
-    if (refreshing.isRefused) isAskDue = true
+    if (state.user == User.optedOut) change(State(state.gen, User.optedOut))
+    isAskDue = true
   }
 
   /** Read a message of a page, and answer it. */
@@ -317,6 +321,7 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
     val kind = message?.get("kind")
     val type = message?.get("type")
     if (message == null || message["ns"] != "tessera" || type !is String || (kind != "req" && kind != "evt")) return@enter
+    if (message["id"] !is String?) return@enter
     if (message["v"] != 1L) {
       if (kind == "req") respond(view, message, null, "version")
       return@enter
@@ -335,15 +340,16 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
 
   private fun pageChanged(view: Int, page: Page, gen: Long, phase: Any?, told: Told?) {
     val by = if (told != null) User.signedIn else if (phase == "optedOut") User.optedOut else User.signedOut
-    if (!storing.isKnown) {
+    if (gen < state.gen) {
+      // The page has not yet received what the app has done, or has another page's user from their storage, and not the number.
+      if (told != null && told.token == state.told?.token) greet(view)
+    } else if (!storing.isKnown) {
       // Only what the page has done since it has connected: `gen` counts from there.
       if (gen > state.gen && page.hasGreeted) state = State(gen, by, null, told)
     } else if (gen > state.gen) {
       // The set belongs to the user before.
       change(State(gen, by, null, told))
       if (told == null) tellAll(view)
-    } else if (gen < state.gen) {
-      // The page has not yet received what the app has done.
     } else if (state.user == User.signedOut || state.user == User.optedOut) {
       // It was not open then.
       if (told != null) tell(view)
@@ -375,14 +381,13 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
     val isDue = isAskDue && owner == Owner.APP && storing.isKnown && (isWithoutSet || refreshing.isRefused)
     isAskDue = false
     val request = if (isDue) ++requests else 0
-    if (isDue) asked.add(request)
     val token = advertisingToken
     if (token != lastToken) {
       lastToken = token
       effects.token(token)
     }
     // The app may have answered otherwise in the meantime.
-    if (request in asked) effects.needsTokens(request)
+    if (request > answered) effects.needsTokens(request)
   }
 
   private fun schedule() {
@@ -423,22 +428,21 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
     val isTold = if (owner == Owner.APP) !isWaiting else meanwhile != null && meanwhile.told == null
     for ((view, page) in pages.toMap()) {
       if (!page.hasGreeted) continue
-      send(view, "kind" to "req", "type" to "hello", "id" to "host-${state.gen}", "body" to null)
+      greet(view)
       if (isTold) tell(view)
     }
   }
 
-  private fun adopt(user: User, set: TokenSet?, gen: Long): Int {
-    val change = change(State(gen, user, set, set?.told))
-    tellAll()
-    return change
-  }
+  private fun adopt(answer: Answer, gen: Long): Int =
+    change(State(gen, answer.user, answer.set, answer.set?.told)).also { tellAll() }
 
   private fun change(next: State): Int {
     val former = state
     state = next
-    if (next.gen != former.gen || next.user != former.user || next.set !== former.set) {
-      asked.clear()
+    // At one `gen`, two pages may have signed in two users.
+    val isSame = next.gen == former.gen && next.user == former.user && next.told?.token == former.told?.token
+    if (!isSame || next.set?.wire != former.set?.wire) {
+      answered = requests
       refreshing.reset()
       isAskDue = true
     }
@@ -458,6 +462,10 @@ internal class Machine(private val owner: Owner, private val effects: Effects) {
   private fun tellAll(except: Int? = null) {
     for (view in pages.keys.toList()) if (view != except) tell(view)
   }
+
+  /** Tell a page how many sign-ins and logouts there were: it counts its next one from there. */
+  private fun greet(view: Int) =
+    send(view, "kind" to "req", "type" to "hello", "id" to "host-${state.gen}", "body" to null)
 
   private fun respond(view: Int, request: Map<String, Any?>, body: Any?, error: String? = null) {
     val members = arrayOf("kind" to "res", "type" to request["type"], "id" to request["id"], "body" to body)

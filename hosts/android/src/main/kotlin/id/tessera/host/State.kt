@@ -1,7 +1,12 @@
 /** What a host stores, and what its machine has done around it. */
 package id.tessera.host
 
+import kotlin.io.encoding.Base64
+
 internal class Told(val token: String, val expiresAt: Long)
+
+/** Beyond the year 9999, epoch ms. */
+private const val LATEST = 1_000_000_000_000_000L
 
 /** The body of a `generate` or `refresh` answer. The constructor throws if a member is missing or of another kind. */
 internal class TokenSet(given: Map<*, *>) {
@@ -9,10 +14,10 @@ internal class TokenSet(given: Map<*, *>) {
   val refreshToken = text("refresh_token")
   val refreshFrom = time("refresh_from")
   val told = Told(text("advertising_token"), time("identity_expires"))
-  val responseKey: ByteArray = Base64.decode(text("refresh_response_key"))
+  val responseKey: ByteArray = decodeBase64(text("refresh_response_key"))
 
   init {
-    require(responseKey.size == 32 && refreshFrom in EARLIEST..told.expiresAt && told.expiresAt <= time("refresh_expires"))
+    require(responseKey.size == 32 && refreshFrom in EARLIEST..told.expiresAt && time("refresh_expires") in told.expiresAt..LATEST)
   }
 
   private fun text(name: String) = (wire[name] as? String).orEmpty().also { require(it.isNotEmpty()) }
@@ -24,14 +29,24 @@ internal class TokenSet(given: Map<*, *>) {
     private const val EARLIEST = 100_000_000_000L
     private val NAMES =
       listOf("advertising_token", "refresh_token", "refresh_response_key", "refresh_from", "identity_expires", "refresh_expires")
+  }
+}
 
-    /** Null: the user has opted out. The error never quotes the input. */
-    fun parse(text: String): TokenSet? {
+internal enum class User { unknown, signedIn, signedOut, optedOut }
+
+/** What an answer says about a user. */
+internal class Answer(val user: User, val set: TokenSet? = null) {
+  companion object {
+    val SIGNED_OUT = Answer(User.signedOut)
+    val OPTED_OUT = Answer(User.optedOut)
+
+    /** The error never quotes the input. */
+    fun parse(text: String): Answer {
       val answer = Json.parse(text)
       val status = answer?.get("status")
-      if (status == "optout") return null
+      if (status == "optout") return OPTED_OUT
       try {
-        return TokenSet((if (status == "success") answer["body"] else answer.takeIf { status == null }) as Map<*, *>)
+        return Answer(User.signedIn, TokenSet((if (status == "success") answer["body"] else answer.takeIf { status == null }) as Map<*, *>))
       } catch (_: RuntimeException) {
         throw IllegalArgumentException("answer: expected the JSON of a generate answer, its body or an opt-out")
       }
@@ -39,28 +54,9 @@ internal class TokenSet(given: Map<*, *>) {
   }
 }
 
-/** `java.util.Base64`, which Android has from API 26. Line ends and a missing `=` do no harm. */
-internal object Base64 {
-  private const val DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-  fun decode(text: String): ByteArray {
-    val digits = text.filterNot { it in "\r\n" }.trimEnd('=')
-    val bytes = ByteArray(digits.length * 6 / 8)
-    var (bits, count, at) = Triple(0, 0, 0)
-    for (digit in digits) {
-      bits = (bits shl 6) or DIGITS.indexOf(digit).also { require(it >= 0) }
-      count += 6
-      if (count >= 8) {
-        count -= 8
-        bytes[at++] = (bits shr count).toByte()
-        bits = bits and ((1 shl count) - 1)
-      }
-    }
-    return bytes
-  }
-}
-
-internal enum class User { unknown, signedIn, signedOut, optedOut }
+/** Not `java.util.Base64`, which Android has from API 26. Line ends and a missing `=` do no harm. */
+internal fun decodeBase64(text: String): ByteArray =
+  Base64.withPadding(Base64.PaddingOption.PRESENT_OPTIONAL).decode(text.filterNot { it in "\r\n" })
 
 /**
  * @param gen   the number of sign-ins and logouts.
@@ -91,9 +87,10 @@ internal class State(val gen: Long = 0, val user: User = User.unknown, val set: 
 
     fun genOf(value: Any?): Long? = (value as? Long)?.takeIf { it in 0..9_007_199_254_740_991 }
 
-    /** Null if it is nonsense. */
+    /** Null if it is nonsense: an instant beyond the year 9999 is no expiry. */
     fun toldOf(token: Any?, expiresAt: Any?): Told? =
-      if (token is String && token.isNotEmpty() && expiresAt is Number) Told(token, expiresAt.toLong()) else null
+      if (token is String && token.isNotEmpty() && expiresAt is Number && expiresAt.toLong() in -LATEST..LATEST) Told(token, expiresAt.toLong())
+      else null
   }
 }
 
@@ -113,23 +110,18 @@ internal interface Effects {
 
   /** Replace the timer that calls `wake`; null: none. */
   fun wakeIn(ms: Long?)
-
-  fun read(id: Int)
-
+  fun read()
   fun write(id: Int, text: String)
-
   fun refresh(id: Int, set: TokenSet)
-
   fun cancel(id: Int)
-
   fun send(view: Int, text: String)
 
   /** All changes up to this number are stored, or, with an error, are not. */
   fun settled(change: Int, error: String?)
 
+  /** The host is closed, and no write is running: another host may have the storage. */
+  fun released()
   fun token(advertisingToken: String?)
-
   fun needsTokens(request: Int)
-
   fun log(line: String)
 }

@@ -31,7 +31,10 @@ interface TesseraListener {
   /** There is another advertising token, or, if it is null, none any more. */
   fun onToken(advertisingToken: String?) {}
 
-  /** With [Owner.APP]. Called again at the next start of the app and at each [TesseraHost.resume] until the request is answered. */
+  /**
+   * With [Owner.APP]. Called again at the next start of the app and at each [TesseraHost.resume] until the request is answered. Ask your
+   * server on another thread.
+   */
   fun onNeedsTokens(request: TokenRequest) {}
 
   /** A line for a debug log, on any thread. It contains no token and no key. */
@@ -49,17 +52,13 @@ class TesseraStorageException(message: String) : IOException(message)
 /** The app has no set of the user who is signed in, or one that the service no longer accepts. */
 class TokenRequest internal constructor(private val host: TesseraHost, private val number: Int) {
   /**
-   * Answer with JSON that your server has received from the operator for the user who is signed in there; null if nobody is. After another
+   * Answer with JSON that your server has received from the operator for the user who is signed in there; null logs out. After another
    * sign-in, a logout, an opt-out or another answer it changes nothing.
    */
   suspend fun renew(answer: String?) = awaited { renew(answer, it) }
 
   fun renew(answer: String?, callback: TesseraCallback) =
-    host.change(callback) {
-      val set = answer?.let(TokenSet::parse)
-      val user = if (answer == null) User.signedOut else if (set == null) User.optedOut else User.signedIn
-      ({ host.machine.renew(number, user, set) })
-    }
+    host.change(callback, { host.machine.renew(number, it) }) { answer?.let(Answer::parse) ?: Answer.SIGNED_OUT }
 }
 
 /** The thread on which the host's state lives: on Android the main thread. */
@@ -86,7 +85,7 @@ internal suspend fun awaited(start: (TesseraCallback) -> Unit): Unit = suspendCo
  * @param uptime   ms since any instant; nobody can set this clock.
  * @throws IllegalArgumentException for a wrong setting. IllegalStateException if another host has the storage: call its [close] before.
  */
-class TesseraHost(
+class TesseraHost @JvmOverloads constructor(
   baseUrl: String,
   origins: Set<String>,
   private val storage: TesseraStorage,
@@ -102,8 +101,8 @@ class TesseraHost(
   /** `isValidUntil`: of the uptime; `expiresAt`: of the wall clock. */
   private class Shown(val token: String, val isValidUntil: Long, val expiresAt: Long)
 
-  /** A view, by which its page is reached. */
-  internal class View(val number: Int, var send: ((String) -> Unit)? = null)
+  /** A view: how its page is reached, and how the bridge is removed from it. */
+  internal class View(val number: Int, var send: ((String) -> Unit)? = null, var remove: (Any) -> Unit = {})
 
   private val url = parseBaseUrl(baseUrl, allowInsecure)
   internal val origins = parseOrigins(origins, allowInsecure)
@@ -112,10 +111,10 @@ class TesseraHost(
   internal val views = WeakHashMap<Any, View>()
   private var viewCount = 0
   private val waiting = mutableListOf<Waiting>()
+  private val closing = mutableListOf<TesseraCallback>()
+  private var isReleased = false
   private val requests = HashMap<Int, RefreshRequest>()
   private val wake = Runnable { enter { machine.wake() } }
-  private var isReleased = false
-  @Volatile private var isClosed = false
   @Volatile private var shown: Shown? = null
   internal val machine: Machine
 
@@ -137,18 +136,17 @@ class TesseraHost(
    */
   suspend fun signedIn(answer: String) = awaited { signedIn(answer, it) }
 
-  fun signedIn(answer: String, callback: TesseraCallback) =
-    change(callback) { TokenSet.parse(answer).let { set -> { machine.signedIn(set) } } }
+  fun signedIn(answer: String, callback: TesseraCallback) = change(callback) { Answer.parse(answer) }
 
   /** The user has signed out in the app. Returns when that is stored. */
   suspend fun signedOut() = awaited(::signedOut)
 
-  fun signedOut(callback: TesseraCallback) = change(callback) { machine::signedOut }
+  fun signedOut(callback: TesseraCallback) = change(callback) { Answer.SIGNED_OUT }
 
   /** The user has opted out. Returns when that is stored. */
   suspend fun optedOut() = awaited(::optedOut)
 
-  fun optedOut(callback: TesseraCallback) = change(callback) { { machine.signedIn(null) } }
+  fun optedOut(callback: TesseraCallback) = change(callback) { Answer.OPTED_OUT }
 
   /** The app is in the foreground (`onStart`), or the network is back. What is due starts now. */
   fun resume() = onMain { machine.resume() }
@@ -156,27 +154,42 @@ class TesseraHost(
   /** The app is in the background (`onStop`): no refresh starts until [resume]. */
   fun pause() = onMain { machine.pause() }
 
-  /** End timers, requests and messages. When a write that was running has ended, another host may have the storage. */
-  fun close() {
-    isClosed = true
-    onMain {
-      machine.close()
-      views.clear()
-      release()
-    }
+  /** End timers, requests and messages. Returns when every write has ended, however late: then another host may have the storage. */
+  suspend fun close() = awaited(::close)
+
+  fun close(callback: TesseraCallback) = onMain {
+    closing.add(callback)
+    machine.close()
+    for (view in views.keys.toList()) remove(view)
+    if (isReleased) closed()
+  }
+
+  private fun closed() {
+    isReleased = true
+    for (one in closing) main.post { attempt("callback") { one.done(null) } }
+    closing.clear()
+  }
+
+  /** Remove the bridge from a view; returns its number. */
+  internal fun remove(view: Any): Int? {
+    val attached = views.remove(view) ?: return null
+    attempt("detach") { attached.remove(view) }
+    return attached.number
   }
 
   /** Parse on the caller's thread, and change on the main thread. */
-  internal fun change(callback: TesseraCallback, parse: () -> () -> Int) {
-    val change = try {
-      check(!isClosed) { "the host is closed" }
+  internal fun change(callback: TesseraCallback, start: (Answer) -> Int = machine::changed, parse: () -> Answer) {
+    val answer = try {
       parse()
     } catch (error: RuntimeException) {
       return onMain { attempt("callback") { callback.done(error) } }
     }
     onMain {
-      val number = change()
-      if (number == 0) attempt("callback") { callback.done(null) } else waiting.add(Waiting(number, callback))
+      // `close` may have been called while this call was on its way.
+      val isClosed = machine.isClosed
+      val number = if (isClosed) 0 else start(answer)
+      val error = if (isClosed) IllegalStateException("the host is closed") else null
+      if (number == 0) attempt("callback") { callback.done(error) } else waiting.add(Waiting(number, callback))
     }
   }
 
@@ -188,14 +201,12 @@ class TesseraHost(
 
   private fun enter(work: () -> Unit) {
     work()
-    val token = machine.advertisingToken
-    shown = token?.let { Shown(it, uptime() + machine.remainingMs, machine.expiresAt) }
+    show()
   }
 
-  private fun release() {
-    if (!isClosed || isReleased || machine.storing.isWriting) return
-    isReleased = true
-    synchronized(taken) { taken.remove(storage.key) }
+  private fun show() {
+    val token = machine.advertisingToken
+    shown = token?.let { Shown(it, uptime() + machine.remainingMs, machine.expiresAt) }
   }
 
   internal fun <T> attempt(what: String, work: () -> T): T? =
@@ -232,7 +243,7 @@ class TesseraHost(
       }
     }
 
-    override fun read(id: Int) = onThread(storage::read) { text, error -> machine.readEnded(id, text, error) }
+    override fun read() = onThread(storage::read) { text, error -> machine.readEnded(text, error) }
 
     override fun write(id: Int, text: String) = onThread({ storage.write(text) }) { _, error -> machine.writeEnded(id, error) }
 
@@ -262,14 +273,20 @@ class TesseraHost(
       val failure = error?.let { TesseraStorageException("the storage has not confirmed the change: $it") }
       // When the machine has finished.
       for (one in ended) main.post { attempt("callback") { one.callback.done(failure) } }
-      release()
+    }
+
+    override fun released() {
+      synchronized(taken) { taken.remove(storage.key) }
+      closed()
     }
 
     override fun token(advertisingToken: String?) {
+      show()
       attempt("onToken") { listener.onToken(advertisingToken) }
     }
 
     override fun needsTokens(request: Int) {
+      show()
       attempt("onNeedsTokens") { listener.onNeedsTokens(TokenRequest(this@TesseraHost, request)) }
     }
 

@@ -34,11 +34,13 @@ class AndroidMainThread : MainThread {
  * @param channel  the option `channel` of the page.
  * @return false if the device's WebView is too old for it. Pages then work on their own.
  */
+@JvmOverloads
 fun TesseraHost.attach(webView: WebView, channel: String = "tesseraHost"): Boolean {
   if (!WebViewFeature.isFeatureSupported(WebViewFeature.WEB_MESSAGE_LISTENER)) return false
   onMain {
     if (webView in views) return@onMain
     val attached = viewOf(webView)
+    attached.remove = { WebViewCompat.removeWebMessageListener(it as WebView, channel) }
     WebViewCompat.addWebMessageListener(webView, channel, origins) {
         _: WebView, message: WebMessageCompat, _: Uri, isMainFrame: Boolean, page: JavaScriptReplyProxy ->
       // Reading data that is not a string throws.
@@ -53,10 +55,4 @@ fun TesseraHost.attach(webView: WebView, channel: String = "tesseraHost"): Boole
 }
 
 /** Remove the bridge, before the webview is destroyed. */
-fun TesseraHost.detach(webView: WebView, channel: String = "tesseraHost") = onMain {
-  val attached = views.remove(webView)
-  if (attached != null) {
-    machine.left(attached.number)
-    attempt("detach") { WebViewCompat.removeWebMessageListener(webView, channel) }
-  }
-}
+fun TesseraHost.detach(webView: WebView) = onMain { remove(webView)?.let(machine::left) }
