@@ -182,7 +182,7 @@ const leaveInTheMiddle: Step = async (story) => {
 const expectNoToken = async ({ build }: Story, tab: Tab, code: string) => {
   const outcome = await call(tab, 'getToken()');
   if (build === 'drop-in') expect(outcome).not.toBe('resolved');
-  else expect(outcome).toBe(code);
+  else expect(outcome, await tab.evaluate('JSON.stringify(seen.session.state)')).toBe(code);
 };
 
 /** If a logout resolves, no later page finds the user. */
