@@ -25,7 +25,7 @@ export const ALTERATIONS: Readonly<Record<string, readonly Row[]>> = {
       'close',
       /sends a (set that is due only|refresh token again)|sets fetched/,
     ],
-    ['isEarly || isLeased(record, now, lease.isLocked)', 'isEarly', 'close', /in flight/],
+    ['isEarly || isLeased(record, now, goneId)', 'isEarly', 'close', /in flight/],
     [
       'isGone ? record : failed(record, plan, {}, pause, now)',
       'failed(record, plan, {}, () => 0, now)',

@@ -47,15 +47,12 @@ export const createAttempts = (
   setup: Setup,
   time: Time,
   next: () => number,
-  tabs: readonly Tab[],
   expected: ExpectedState,
   isStorageSlow: () => boolean,
   conditions: {
     readonly wasSet: boolean;
     readonly wasSetBack: boolean;
     readonly sleptSeq: number;
-    readonly isLockSeized: boolean;
-    readonly lastGoneAt: number;
   },
   fault: (what: string) => void,
 ) => {
@@ -66,8 +63,8 @@ export const createAttempts = (
   const extraAt: number[] = [];
   /** Since when no attempt of a kind can succeed. */
   const failingSince: { [kind in AttemptKind]?: number | undefined } = {};
-  /** The last lease, and whether its tab had the Web Lock when it took it. */
-  let lease = { id: '', isUnderLock: false };
+  /** The last lease, and the page that took it. */
+  let lease: { readonly id: string; readonly page?: Tab['page'] } = { id: '' };
   /** When the retry state was last reset for certain. */
   let resetSeq = 0;
   const isRecent = (at: number) => at > time.nowMs - LOOP_WINDOW_MS;
@@ -113,9 +110,9 @@ export const createAttempts = (
     },
     areInFlight: () => attempts.some(({ isOver, tab }) => !isOver() && !tab.page.isGone),
     /** A tab writes a record. */
-    noteLease: (text: string, isUnderLock: boolean) => {
+    noteLease: (text: string, page: Tab['page']) => {
       const [, id] = /"lease":{"id":([^,]*)/.exec(text) ?? [];
-      if (id && id !== lease.id) lease = { id, isUnderLock };
+      if (id && id !== lease.id) lease = { id, page };
     },
     /** The page has aborted an attempt that is not over. */
     abort: (attempt: Attempt) => {
@@ -136,11 +133,8 @@ export const createAttempts = (
     /** A tab has said what it does next. */
     onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
       if (tab.isAlone || isStorageSlow() || conditions.wasSet || at === undefined) return;
-      if (reason === 'other_tab' && lease.isUnderLock && !conditions.isLockSeized) {
-        const goneAt = tabs.map((other) => (other === tab ? 0 : other.page.goneAt));
-        if (Math.max(conditions.lastGoneAt, ...goneAt) < startedAt)
-          fault(`tab ${tab.id} waits for another tab though all others are gone`);
-      }
+      if (reason === 'other_tab' && setup.locks === 'works' && lease.page && lease.page.goneAt < startedAt)
+        fault(`tab ${tab.id} waits for a page that is gone`);
       if (reason === 'back_off') {
         // Without a channel, a tab may not know that another one has reset it.
         const since = setup.channel === 'works' ? resetSeq : 0;

@@ -241,10 +241,6 @@ const surroundings = fc.oneof(
       .tuple(span, after)
       .map(([ms, then]) => command(`sleep: ${ms} ms`, then, (profile) => profile.sleep(ms))),
   },
-  {
-    weight: 1,
-    arbitrary: after.map((ms) => command('lock: held by another script', ms, (profile) => profile.seizeLock())),
-  },
   { weight: 1, arbitrary: after.map((ms) => command('online', ms, (profile) => profile.online())) },
   {
     weight: 4,

@@ -86,12 +86,8 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     /** Whether the clock has been set, and whether back: the clocks of pages may differ then. */
     wasSet: false,
     wasSetBack: false,
-    /** When the last page ended that is no more among the tabs. */
-    lastGoneAt: START - DAY,
     /** When the device last slept, as a position in the order of everything. */
     sleptSeq: 0,
-    /** Whether a script that is no session has taken the lock for ever. */
-    isLockSeized: false,
     /** Number of calls of `refresh()` that have not settled, and when the last one did. */
     asking: 0,
     askedAt: START - DAY,
@@ -103,7 +99,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   /** The device's clock is ahead, and a wrong `Date` confirms it: each set has expired on arrival. */
   const isMisled = () => setup.dateErrorMs > 0 && conditions.wasSkewed;
   const expected = createExpectedState(next, () => tabs, isStorageSlow);
-  const attempts = createAttempts(setup, time, next, tabs, expected, isStorageSlow, conditions, fault);
+  const attempts = createAttempts(setup, time, next, expected, isStorageSlow, conditions, fault);
 
   /** When sessions last forgot which sets had been supplied. */
   let forgottenSeq = 0;

@@ -12,92 +12,38 @@ export type Availability = 'works' | 'missing' | 'refused';
 
 const refusal = () => new DOMException('refused', 'SecurityError');
 
-interface Waiting {
-  readonly owner: Owner;
-  readonly grant: () => void;
-}
-
-/** Simulate Web Locks, exclusive mode only. */
+/** Simulate Web Locks, of which a session asks only for those that are free. */
 export const createLocks = (time: Time, random: Random, onMisuse: (what: string) => void) => {
   const held = new Map<string, Owner>();
-  const queues = new Map<string, Waiting[]>();
-
-  const next = (name: string) => {
-    const queue = queues.get(name) ?? [];
-    while (!held.has(name) && queue.length) {
-      const { owner, grant } = queue.shift()!;
-      if (owner.isGone) continue;
-      held.set(name, owner);
-      time.after(0, grant, owner);
-    }
-  };
-  const release = (name: string, owner: Owner) => {
-    if (held.get(name) !== owner) return;
-    held.delete(name);
-    next(name);
-  };
 
   return {
-    holderOf: (name: string) => held.get(name),
     isHeldBy: (owner: Owner) => [...held.values()].includes(owner),
-    /** Let a script that does not know sessions take a lock, and never release it. */
-    seize: (name: string) => {
-      const script: Owner = { deferred: undefined, isGone: false };
-      if (!held.has(name)) held.set(name, script);
-      else queues.set(name, [{ owner: script, grant: () => {} }, ...(queues.get(name) ?? [])]);
-    },
     /** Release the locks of a page that is gone. */
     drop: (owner: Owner) => {
-      for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);
+      for (const [name, holder] of [...held]) if (holder === owner) held.delete(name);
     },
     /** `navigator.locks` of one page. */
     of: (owner: Owner, leave: () => Availability) => ({
-      request: (name: string, ...rest: unknown[]) =>
+      request: (name: string, options: LockOptions, work: (lock: unknown) => unknown) =>
         new Promise<unknown>((resolve, reject) => {
-          const work = rest.at(-1) as (lock: unknown) => unknown;
-          const { ifAvailable, signal, steal } = Object(rest.length > 1 ? rest[0] : {}) as {
-            ifAvailable?: boolean;
-            signal?: AbortSignal;
-            steal?: boolean;
-          };
-          if (steal) onMisuse('a lock is stolen');
+          if (!options.ifAvailable || Object.keys(options).length > 1) onMisuse(`a lock: ${Object.keys(options)}`);
           if (leave() === 'refused') {
             reject(refusal());
             return;
           }
-          if (signal?.aborted) {
-            reject(signal.reason);
-            return;
-          }
-          const grant = () => {
-            (async () => work({ name, mode: 'exclusive' }))()
-              .finally(() => release(name, owner))
-              .then(resolve, reject);
-          };
+          const answer = (lock: unknown) => (async () => work(lock))().then(resolve, reject);
           // The browser grants locks in a process of its own.
           time.after(random.integer(0, 3), () => {
             if (owner.isGone) return;
-            if (!held.has(name)) {
-              held.set(name, owner);
-              time.after(0, grant, owner);
-            } else if (ifAvailable) time.after(0, () => (async () => work(null))().then(resolve, reject), owner);
-            else {
-              const waiting = { owner, grant };
-              const queue = queues.get(name) ?? [];
-              queues.set(name, queue);
-              queue.push(waiting);
-              signal?.addEventListener('abort', () => {
-                const at = queue.indexOf(waiting);
-                if (at >= 0) queue.splice(at, 1);
-                reject(signal.reason);
-              });
+            if (held.has(name)) {
+              time.after(0, () => answer(null), owner);
+              return;
             }
+            held.set(name, owner);
+            const release = () => held.get(name) === owner && held.delete(name);
+            time.after(0, () => answer({ name, mode: 'exclusive' }).finally(release), owner);
           });
         }),
-      query: async () => ({
-        held: [...held.keys()].map((name) => ({ name, mode: 'exclusive' })),
-        pending: [...queues].flatMap(([name, queue]) => queue.map(() => ({ name, mode: 'exclusive' }))),
-      }),
     }),
   };
 };

@@ -105,7 +105,6 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     for (let i = tabs.length - 1; i >= 0; i--) {
       const tab = tabs[i]!;
       if (!tab.page.isGone) continue;
-      conditions.lastGoneAt = Math.max(conditions.lastGoneAt, tab.page.goneAt);
       attempts.allowExtra();
       tabs.splice(i, 1);
       for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
@@ -245,7 +244,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onOwnToken: attempts.noteReset,
         onWrite: (of, text) => {
           checker.onWrite(of, text);
-          attempts.noteLease(text, locks.holderOf('model') === of.page.owner);
+          attempts.noteLease(text, of.page);
         },
         onFault: fault,
         onToken: checker.checkToken,
@@ -346,11 +345,6 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       if (kind === 'wiped') checker.lose();
       else if (kind !== 'lost' && kind !== 'closed') lostFrom ??= next();
       storage.incident(kind, 'model');
-    },
-    seizeLock: () => {
-      if (setup.locks !== 'works') return;
-      conditions.isLockSeized = true;
-      locks.seize('model');
     },
     stepClock: (ms: number) => {
       attempts.allowExtra();

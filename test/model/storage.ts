@@ -193,7 +193,10 @@ export const createStorage = (
       transaction,
       get: (key: IDBValidKey) => {
         onUse('reads');
-        if (fault === 'readFails') return failing('UnknownError');
+        if (fault === 'readFails') {
+          abort('UnknownError');
+          return failing('UnknownError');
+        }
         return wrapRequest(real.get(key));
       },
       put: (value: unknown, key: IDBValidKey) => {

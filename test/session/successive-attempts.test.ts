@@ -158,7 +158,7 @@ describe('an abandoned attempt or call', () => {
     ['the page that is left', 'no_token', () => dispatch('pagehide')],
     ['a withdrawal of consent', 'no_consent', (_, withdraw) => withdraw()],
   ])('by %s: a call of refresh() that waits for another tab rejects at once', async (name, code, abandon) => {
-    fakeLocks().held.add(name);
+    fakeLocks().held.add(`${name}1`);
     const store = memoryStore({ ...recordOf(1), lease: { id: 1, at: START, isLocked: true } });
     const { consent, withdraw } = controlledConsent(true);
     const { session } = await loaded(fixture.open({ name, store, consent }));

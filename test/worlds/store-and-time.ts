@@ -131,12 +131,6 @@ export const symptoms: World[] = [
     in: ['tag'],
     early: 'LockManager.prototype.request = () => new Promise(() => {});',
   },
-  {
-    name: 'another script holds the Web Lock',
-    early: `const hold = (lock) => lock && new Promise((resolve) => (window.release = resolve));
-      navigator.locks.request(seen.database, { ifAvailable: true }, hold);`,
-    before: { close: inTabs('window.release?.();') },
-  },
 ];
 
 /** In the task in which the page has created its session and called `getToken`. */

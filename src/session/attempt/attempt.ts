@@ -12,7 +12,7 @@ import type { ShownRecord } from '../record/shown-record.ts';
 import { attemptClaimed, attemptEnded, type Outcome } from '../rules/attempt-changes.ts';
 import type { Attempt, PageState } from '../rules/page-state.ts';
 import { isSameSet, type SessionRecord } from '../rules/record.ts';
-import { drawPause, isLeased, type Plan } from '../rules/retry.ts';
+import { drawPause, type Plan } from '../rules/retry.ts';
 import { withTimeout } from '../timeout.ts';
 import type { Settings } from '../types.ts';
 import { refreshSet, retryAfterOf } from './refresh-request.ts';
@@ -44,20 +44,23 @@ export async function runAttempt(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { settings, shown, tabs, user, now } = context;
-  const isLocked = await tabs.takeLock(signal);
+  const isLocked = await tabs.takeLock(id, signal);
+  const { lease: other } = asked;
+  const goneId = other?.isLocked && (await tabs.takeLock(other.id, signal)) ? other.id : undefined;
   if (signal.aborted) return VOID;
   const pause = drawPause(settings);
   const lease = { id, at: 0, isLocked };
   const { after: claimed } = await shown.update((record, found) => {
     // The device may have slept while this waited for the store, and another tab may have taken the lease.
     if (!found) lease.at = now();
-    return attemptClaimed(asked, plan, lease, pause)(record, found);
+    return attemptClaimed(asked, plan, lease, pause, goneId)(record, found);
   });
   // Compared as objects: a lease that was read from the store is never the object that was created here.
   const { lease: holder } = claimed;
-  const isHeld = holder !== lease && isLeased(claimed, now(), isLocked);
-  context.otherLeaseId = isHeld ? holder!.id : undefined;
-  if (holder !== lease) return VOID;
+  if (holder !== lease) {
+    context.otherLeaseId = holder?.id;
+    return VOID;
+  }
   const outcome = await ask(context, plan, claimed.set, signal).catch(
     (thrown): Outcome => ({ kind: 'failed', error: errorOf(plan, thrown, settings.baseUrl) }),
   );

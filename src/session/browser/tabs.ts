@@ -34,12 +34,12 @@ export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
     },
 
     /**
-     * Take the Web Lock if it is free; returns whether this tab has it now. It decides nothing: it only proves that the tab of a
-     * lease is gone, or has given its attempt up.
+     * Take the Web Lock of a lease if it is free; returns whether this tab has it now. The tab of the lease takes it before it takes
+     * the lease. To others it decides nothing: it only proves that this tab is gone, or has given its attempt up.
      *
      * @param signal  releases the lock at once: a page that holds one is kept out of the back/forward cache.
      */
-    takeLock(signal: AbortSignal): Promise<boolean> {
+    takeLock(leaseId: number, signal: AbortSignal): Promise<boolean> {
       const answered = () =>
         new Promise<boolean>((resolve, reject) => {
           const onAnswer = (lock: unknown) => {
@@ -47,7 +47,7 @@ export function createTabs(name: string, onMessage: (isOver: unknown) => void) {
             // The lock is held until the returned promise settles.
             return lock && !signal.aborted && new Promise((release) => signal.addEventListener('abort', release));
           };
-          navigator.locks.request(name, ownMembers({ ifAvailable: true }), onAnswer).catch(reject);
+          navigator.locks.request(name + leaseId, ownMembers({ ifAvailable: true }), onAnswer).catch(reject);
         });
       // Locks are missing or blocked if this fails.
       return withTimeout(LOCK_MS, answered, 'lock').catch(() => false);

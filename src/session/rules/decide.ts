@@ -59,7 +59,7 @@ function factsOf(view: View, page: PageState, now: number): Facts {
   const record = isForeign ? emptyRecord(view.record.baseUrl) : view.record;
   const at = serviceTime(record, now);
   const { lease } = record;
-  const isWaiting = lease && lease.id === page.otherLeaseId && isLeased(record, now, false);
+  const isWaiting = lease && lease.id === page.otherLeaseId && isLeased(record, now);
   return {
     record,
     isForeign,

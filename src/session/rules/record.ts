@@ -36,7 +36,7 @@ export interface Lease {
   /** Random, because two tabs may take the lease in the same millisecond, one after the other. */
   readonly id: number;
   readonly at: number;
-  /** It was taken under the Web Lock, so a tab that obtains the lock knows that this tab is gone, or has given up. */
+  /** Its tab holds the Web Lock of this lease. If that is free, the tab is gone, or has given up. */
   readonly isLocked: boolean;
 }
 

@@ -84,9 +84,9 @@ export function leaseEnd({ at }: Lease): number {
   return at + LEASE_MS;
 }
 
-/** `hasLock`: this tab has the Web Lock. */
-export function isLeased({ lease }: SessionRecord, now: number, hasLock: boolean): boolean {
-  if (!lease || (hasLock && lease.isLocked)) return false;
+/** `goneId`: the lease whose tab is gone. */
+export function isLeased({ lease }: SessionRecord, now: number, goneId?: number): boolean {
+  if (!lease || lease.id === goneId) return false;
   return !isFuture(lease.at, now) && now < leaseEnd(lease);
 }
 

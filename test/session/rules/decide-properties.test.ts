@@ -93,7 +93,7 @@ describe('every decision', () => {
     always(({ start }, { record }, page, now, isExplicit) => {
       if (!start || isExplicit) return;
       expect(currentRetry(record, now)?.waitUntil ?? 0).toBeLessThanOrEqual(now);
-      if (record.lease && record.lease.id === page.otherLeaseId) expect(isLeased(record, now, false)).toBe(false);
+      if (record.lease && record.lease.id === page.otherLeaseId) expect(isLeased(record, now)).toBe(false);
     });
   });
 

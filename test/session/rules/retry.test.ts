@@ -171,23 +171,27 @@ test('with a pause of days, a page that wakes up makes eight attempts in a row, 
   expect(starts.slice(0, 9)).toEqual([...Array(8).fill(DUE), DUE + DAY]);
 });
 
-test.each<readonly [sentence: string, lease: Lease | undefined, now: number, hasLock: boolean, expected: boolean]>([
-  ['is leased from its start', leaseOf(DUE), DUE, false, true],
-  ['is leased for 12 s', leaseOf(DUE), DUE + 11_999, false, true],
-  ['is leased no longer', leaseOf(DUE), DUE + 12_000, false, false],
-  ['is leased a little earlier, because clocks differ', leaseOf(DUE), DUE - 5_000, false, true],
-  ['is not leased earlier: the clock was set back', leaseOf(DUE), DUE - 5_001, false, false],
-  ['is not leased to a tab that has lost the lock', leaseOf(DUE), DUE, true, false],
-  ['is leased to a tab that never had the lock', leaseOf(DUE, { isLocked: false }), DUE, true, true],
-  ['is not leased at first', undefined, DUE, false, false],
-])('a record %s', (_, lease, now, hasLock, expected) => {
-  expect(isLeased(record({ lease }), now, hasLock)).toBe(expected);
+/** The lease of a tab that is gone. */
+const GONE = 4;
+
+test.each<readonly [sentence: string, lease: Lease | undefined, now: number, expected: boolean]>([
+  ['is leased from its start', leaseOf(DUE), DUE, true],
+  ['is leased for 12 s', leaseOf(DUE), DUE + 11_999, true],
+  ['is leased no longer', leaseOf(DUE), DUE + 12_000, false],
+  ['is leased a little earlier, because clocks differ', leaseOf(DUE), DUE - 5_000, true],
+  ['is not leased earlier: the clock was set back', leaseOf(DUE), DUE - 5_001, false],
+  ['is leased to a tab while another one is gone', leaseOf(DUE, { id: 5 }), DUE, true],
+  ['is not leased to a tab that is gone', leaseOf(DUE, { id: GONE }), DUE, false],
+  ['is not leased at first', undefined, DUE, false],
+])('a record %s', (_, lease, now, expected) => {
+  expect(isLeased(record({ lease }), now, GONE)).toBe(expected);
 });
 
 describe('a claim', () => {
-  const leased = (isLocked: boolean) => record({ lease: leaseOf(DUE - SECOND, { isLocked }) });
+  const leased = (isLocked: boolean, id = 5) => record({ lease: leaseOf(DUE - SECOND, { id, isLocked }) });
   const paused = record({ retry: retry({ waitUntil: DUE + 1 }) });
   const inTime = record({ retry: retry({ waitUntil: DUE }) });
+  const over = (isLocked: boolean) => record({ lease: leaseOf(DUE - 12 * SECOND, { id: GONE, isLocked }) });
   const old = record({ retry: retry({ countedAt: DUE - DAY, waitUntil: NEVER }) });
   const LOCKED = leaseOf(DUE);
   const FREE = leaseOf(DUE, { isLocked: false });
@@ -199,8 +203,7 @@ describe('a claim', () => {
     ['leaves the lease to another tab', leased(true), record(), REFRESH, FREE, false],
     ['leaves the lease to another tab where the page asked', leased(true), record(), EXPLICIT, FREE, false],
     ['leaves the lease to another tab that calls `provide`', leased(true), record(), PROVIDE, FREE, false],
-    ['takes the lease of a tab that is gone', leased(true), record(), REFRESH, LOCKED, true],
-    ['leaves the lease to a tab that works without the lock', leased(false), record(), REFRESH, LOCKED, false],
+    ['leaves the lease to a tab without a lock', leased(false), record(), REFRESH, LOCKED, false],
     ['is too late after a refresh in another tab', record({ set: setOf(2) }), record(), REFRESH, LOCKED, false],
     ['is too late after an act of the host', record({ generation: 2 }), record(), REFRESH, LOCKED, false],
     ['finds nothing in an erased store', bare({ generation: 0 }), record(), REFRESH, LOCKED, false],
@@ -217,15 +220,19 @@ describe('a claim', () => {
     else expect(after).toBe(before);
   });
 
-  const over = (isLocked: boolean) => record({ lease: leaseOf(DUE - 12 * SECOND, { isLocked }) });
-  test.each<readonly [sentence: string, before: SessionRecord, lease: Lease, isFailure: boolean]>([
-    ['of a tab that is gone, as the lock shows, counts for nothing', over(true), LOCKED, false],
-    ['of a tab that may still be waiting counts as a failure', over(true), FREE, true],
-    ['of a tab without the lock counts as a failure', over(false), LOCKED, true],
-  ])('that finds a lease that has run out, %s', (_, before, lease, isFailure) => {
+  test('takes the lease of a tab that is gone', () => {
+    const before = deepFreeze(leased(true, GONE));
+    expect(attemptClaimed(record(), REFRESH, FREE, pause, GONE)(before)).toEqual({ ...before, lease: FREE });
+  });
+
+  test.each<readonly [sentence: string, before: SessionRecord, goneId: number | undefined, isFailure: boolean]>([
+    ['of a tab that is gone, as its lock shows, counts for nothing', over(true), GONE, false],
+    ['of a tab that may still be waiting counts as a failure', over(true), 0, true],
+    ['of a tab without a lock counts as a failure', over(false), undefined, true],
+  ])('that finds a lease that has run out, %s', (_, before, goneId, isFailure) => {
     const counted = retry({ countedAt: DUE, waitUntil: DUE + MINUTE, soonestAt: DUE });
-    const after = attemptClaimed(record(), REFRESH, lease, pause)(deepFreeze(before));
-    expect(after).toEqual({ ...before, lease, ...(isFailure ? { retry: counted } : {}) });
+    const after = attemptClaimed(record(), REFRESH, LOCKED, pause, goneId)(deepFreeze(before));
+    expect(after).toEqual({ ...before, lease: LOCKED, ...(isFailure ? { retry: counted } : {}) });
   });
 
   const expired = record({ offsetMs: HOUR, changedAt: DUE });
@@ -236,6 +243,7 @@ describe('a claim', () => {
     ['does not ask `provide` where a valid token is stored', bare(), record(), PROVIDE, false],
     ['does not ask `provide` where the user has changed since', bare(), bare({ changedAt: DUE + 1 }), PROVIDE, false],
     ['does not wait for a pause that is stored', record(), { ...extended, retry: paused.retry }, REFRESH, true],
+    ['does not wait for another tab', record(), leased(true), REFRESH, true],
     ['does not send another set than the one that is stored', record(), record({ set: setOf(2) }), REFRESH, false],
   ])('made before a late store answered %s', (_, asked, found, plan, claims) => {
     const after = attemptClaimed(asked, plan, LOCKED, pause)(deepFreeze(found), found);
