@@ -93,9 +93,8 @@ export function isLoopback(hostname: string): boolean {
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   const url = urlOf(value);
   const address = url && isPermitted(url, allowInsecure) && url.origin + url.pathname;
-  // A user, a password, a query or a fragment makes the difference; an empty query or fragment does no harm.
-  if (!address || address !== url.href.replace(/[?#]+$/, ''))
-    throw new TypeError('baseUrl: expected an absolute https URL');
+  // A user, a password, a query or a fragment makes the difference.
+  if (!address || address !== url.href) throw new TypeError('baseUrl: expected an absolute https URL');
   return address.replace(/\/+$/, '');
 }
 
@@ -124,7 +123,7 @@ function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boole
   if (host) return host;
   if (!url) return 'a string that is not an absolute URL';
   if (url.username || url.password) return 'a URL with a user or password';
-  if (url.search || url.hash) return 'a URL with a query or fragment';
+  if (/[?#]/.test(url.href)) return 'a URL with a query or fragment';
   return isSchemePermitted ? undefined : schemeOf(url);
 }
 

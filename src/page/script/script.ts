@@ -50,10 +50,7 @@ function run(tessera: Tessera, calls: TesseraCall[]) {
     (async () => call(tessera))()
       .catch((thrown) => {
         // The exception itself only says that something is undefined.
-        if (!tessera.session) {
-          if (isDevelopment) warnOfNoSession(scriptTag);
-          else console.warn('tessera: no session: check data-base-url');
-        }
+        if (isDevelopment && !tessera.session) warnOfNoSession(scriptTag);
         throw thrown;
       })
       // Without `reportError` (Chrome 94) the rejection itself appears in the console.
@@ -109,10 +106,10 @@ function install() {
   try {
     const baseUrl = dataOf('base-url');
     const provide = dataOf('provide');
-    // Ignored, it would start a session without what it asks for.
-    for (const name of ['consent', 'refresh', 'users'])
-      if (baseUrl && dataOf(name) !== undefined) throw new TypeError(`data-${name}: invalid option`);
-    if (baseUrl)
+    if (baseUrl) {
+      // Ignored, it would start a session without what it asks for.
+      for (const name of ['consent', 'refresh', 'users'])
+        if (dataOf(name) !== undefined) throw new TypeError(`data-${name}: invalid option`);
       tessera.createSession({
         baseUrl,
         name: dataOf('name'),
@@ -121,6 +118,7 @@ function install() {
         debug: (dataOf('debug') ?? 'false') !== 'false',
         provide: provide ? (provideFrom(`${new URL(provide, pageUrl)}`) as SessionOptions['provide']) : undefined,
       });
+    }
   } finally {
     // Run the calls that the page has queued even if an attribute is invalid.
     run(tessera, isQueue ? before : []);
