@@ -4,7 +4,6 @@
  */
 
 import { ownMembers, parseBaseUrl, throwIf } from '../token/checks.ts';
-import type { Store } from './browser/store.ts';
 import { explain } from './explain/entry.ts';
 import type { SessionOptions, Settings } from './types.ts';
 
@@ -39,7 +38,7 @@ export function parseOptions(given: SessionOptions): Settings {
   Object.keys(others).forEach(refuse);
   if (refresh !== 'auto' && refresh !== 'off') refuse('refresh');
   // A `consent` of null or false must not count as "no gate".
-  for (const [option, value] of Object.entries({ provide, consent, fetch, now, ...(store && methodsOf(store)) }))
+  for (const [option, value] of Object.entries({ provide, consent, fetch, now }))
     if (value !== undefined && typeof value !== 'function') refuse(option);
   return Object.assign(options, {
     baseUrl: parseBaseUrl(baseUrl, allowInsecure),
@@ -50,11 +49,6 @@ export function parseOptions(given: SessionOptions): Settings {
     // Chromium hides `console.debug` by default.
     logger: logger ?? (debug === true ? { debug: console.log } : undefined),
   });
-}
-
-/** A missing method must not read as an absent option. */
-function methodsOf({ read, update }: Partial<Store>) {
-  return { read: read ?? null, update: update ?? null };
 }
 
 /**

@@ -79,6 +79,7 @@ describe('an error has its code, its status, the pause that a server asked for, 
       'the store fails',
       () => ({ store: { ...memoryStore(), read: () => Promise.reject(new Error()) } }),
     ],
+    ['storage_failed', 'the store lacks a method', () => ({ store: { update: async () => {} } as never })],
     ['invalid_token_set', 'the page was rendered with no set', () => ({ tokens: { jane: 1 } as never })],
   ])('%s is an event, and no warning, if %s', async (code, _, options) => {
     const { session, events } = await loaded(fixture.open(options()));
@@ -95,8 +96,6 @@ test.each<[option: string, options: object]>([
   ['consent', { consent: null }],
   ['fetch', { fetch: {} }],
   ['now', { now: 0 }],
-  ['read', { store: { update: () => {} } }],
-  ['update', { store: { read: () => {} } }],
   ['user', { user: 7 }],
   ['refresh', { refresh: 'Off' }],
   ['refersh', { refersh: 'off' }],

@@ -50,7 +50,10 @@ function run(tessera: Tessera, calls: TesseraCall[]) {
     (async () => call(tessera))()
       .catch((thrown) => {
         // The exception itself only says that something is undefined.
-        if (isDevelopment && !tessera.session) warnOfNoSession(scriptTag);
+        if (!tessera.session) {
+          if (isDevelopment) warnOfNoSession(scriptTag);
+          else console.warn('tessera: no session: check data-base-url');
+        }
         throw thrown;
       })
       // Without `reportError` (Chrome 94) the rejection itself appears in the console.
