@@ -168,7 +168,7 @@ const serve = async (
  * Start a server.
  *
  * @param sharedBuffers  its cache. PostgreSQL's own default is 128MB.
- * @param autovacuum     `off` for counts of index reads: its snapshots keep old entries alive, and VACUUM removes them.
+ * @param autovacuum     `off` where the databases are too many and too small for it.
  */
 export const startPostgres = async (sharedBuffers = '32MB', autovacuum = 'on'): Promise<PostgresServer> => {
   const [bin, user] = await Promise.all([findOrInstall(), unprivileged()]);

@@ -187,25 +187,22 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
   await database.close();
 });
 
+// Not on PostgreSQL, where a transaction in any database of the server keeps the entries of former batches alive.
 test('the index entries that a job reads grow with its rows, not with their square', async () => {
-  const { mappings, service: its, place } = await fixture('postgres', { workers: 1 });
-  const database = await openPlace(place, { connections: 1 });
+  const database = await openPlace(await freshPlace('pglite'));
+  onTestFinished(() => database.close());
+  const its = service();
+  const mappings = await its.open(database, { workers: 1 });
   const rows = 40_000;
-  await mappings.map([]);
-  // An automatic ANALYZE during the job keeps a snapshot, for which the entries of former batches still count.
-  await database.script('ALTER TABLE tessera_mappings SET (autovacuum_enabled = off)');
   await mappings.map(people(rows));
   its.at += 31 * DAY;
   expect(await mappings.mapDue()).toMatchObject({ mapped: rows });
-  await mappings.close();
-  await connectionsEnded(database);
   const [index] = await database.query<{ reads: number }>(
     `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelid = 'tessera_mappings_due_at'::regclass`,
   );
-  // To lock a row, and once more with the batch after it. With each batch reading the entries of all former ones, it would be 4.5.
+  // To lock a row, and once more with the batch after it. With each batch reading the entries of all former ones, it would be 5.
   expect(index!.reads / rows).toBeGreaterThan(0.9);
   expect(index!.reads / rows).toBeLessThan(3.5);
-  await database.close();
 });
 
 test('in a folder, the other workers of a due run do not read again the rows that the first one has claimed', async () => {
