@@ -22,7 +22,13 @@ const show = () => {
 session.subscribe(show);
 show();
 
+const noteApp = () => {
+  $('host').textContent = 'The app has responded.';
+};
+// An app may respond later: only it supplies sets here.
+session.on('token', ({ cause }) => cause === 'set' && noteApp());
 ready.then((isConnected) => {
-  $('host').textContent = isConnected ? 'The app has responded.' : 'No app has responded: this page runs on its own.';
+  if (isConnected) noteApp();
+  else $('host').textContent = 'No app has responded within 3 s: this page runs on its own until one does.';
 });
 $('sign-out').onclick = () => session.clear();

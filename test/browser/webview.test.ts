@@ -68,10 +68,10 @@ const signInAndRefresh = async (app: Page, frame: Frame, asked: readonly string[
 
 test('the app owns, with a bridge after 2 s: the page adopts, and its logout reaches the app', async () => {
   const { app, frame, asked } = await openApp('host', '2000');
-  await shows(frame, 'host', 'The app has responded.');
   await app.click('#sign-in');
   await shows(frame, 'phase', 'fresh');
   const first = await agree(app, frame);
+  await shows(frame, 'host', 'The app has responded.');
   await app.click('#refresh');
   await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe(first);
   await agree(app, frame);
@@ -83,8 +83,8 @@ test('the app owns, with a bridge after 2 s: the page adopts, and its logout rea
 
 test('the page owns: the app supplies a login, and receives the refreshes', async () => {
   const { app, frame, asked } = await openApp('page');
-  await shows(frame, 'host', 'The app has responded.');
   await signInAndRefresh(app, frame, asked);
+  await shows(frame, 'host', 'The app has responded.');
 });
 
 test.skipIf(missing)(
@@ -96,8 +96,8 @@ test.skipIf(missing)(
       'which',
       'The server has Java: the app is the library of hosts/android, compiled and run on a JVM.',
     );
-    await shows(frame, 'host', 'The app has responded.');
     await signInAndRefresh(app, frame, asked);
+    await shows(frame, 'host', 'The app has responded.');
     await expect.poll(() => app.textContent('#log'), WAIT).toContain('app: evt set, gen 1');
     expect(await app.textContent('#log')).toContain('refresh: success');
     await frame.click('#sign-out');
@@ -114,7 +114,7 @@ test('without Java, the app is a stand-in, and the page says so', async () => {
 
 test('without a bridge the page works as usual', async () => {
   const { frame } = await openApp('host', 'never');
-  await shows(frame, 'host', 'No app has responded: this page runs on its own.');
+  await shows(frame, 'host', 'No app has responded within 3 s: this page runs on its own until one does.');
 });
 
 test('messages of frames are ignored, even after the frame is removed', async () => {
