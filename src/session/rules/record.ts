@@ -138,6 +138,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord {
     const isSound =
       v === 2 &&
       record.baseUrl === baseUrl &&
+      typeof offsetMs === 'number' &&
       numbers.every(isPlausible) &&
       (!retry || WAIT_REASONS.includes(retry.reason));
     return isSound ? ownMembers({ ...record, set, lease, retry }) : undefined;

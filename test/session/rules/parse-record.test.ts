@@ -30,7 +30,7 @@ test.each<readonly [sentence: string, stored: unknown, expected: SessionRecord]>
 
 describe('it reads as absent', () => {
   const withSet = (change: object) => ({ ...whole, set: { ...setOf(1), ...change } });
-  const damaged = [undefined, '1', 1n, Number.NaN, Number.NEGATIVE_INFINITY, 1e15, -1e15];
+  const damaged = [undefined, null, true, '1', 1n, Number.NaN, Number.NEGATIVE_INFINITY, 1e15, -1e15];
   const membersOf = <T extends object>(given: T, ...names: (keyof T)[]) =>
     names.flatMap((name) => damaged.map((value) => [`${String(name)} ${value}`, { ...given, [name]: value }] as const));
   test.each<readonly [sentence: string, stored: unknown]>([
