@@ -22,8 +22,10 @@ export interface TabView {
   readonly isHalted: boolean;
   /** How often the page was resumed or restored. */
   readonly thaws: number;
-  /** Its store has failed, so it continues in memory and shares nothing with other tabs. */
+  /** Its store is late or has failed, so it continues in memory and shares nothing with other tabs. */
   readonly isInMemory: boolean;
+  /** Since when its store is late, in ms of its running time; `Infinity`: it is not. It stores what it has done since when it answers. */
+  readonly lateSince: number;
 }
 
 export type OperationKind = 'set' | 'clear' | 'optOut' | 'forget' | 'loss';
@@ -41,7 +43,7 @@ export interface Operation {
   label: string | undefined;
   /** An answer of `provide`: any explicit operation that begins later comes after it, settled or not. */
   readonly isImplicit: boolean;
-  /** Whether the page that asked for this answer may not have stored it yet. */
+  /** Whether its page has not stored it yet, and is going to. */
   isPending?: () => boolean;
   /** The tabs that could run when it settled, with their running time and number of thaws. */
   reached?: Map<number, { readonly ran: number; readonly thaws: number }>;
@@ -89,6 +91,9 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
     operation.settledSeq = next();
     operation.isUncertain ||= isUncertain;
     operation.wasSlow = isSlow();
+    const by = viewers().find(({ id }) => id === operation.tab);
+    const ran = by?.ran() ?? 0;
+    if (by) operation.isPending = () => viewers().includes(by) && by.lateSince <= ran;
     operation.reached = new Map();
     for (const tab of viewers()) if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
   };
@@ -105,7 +110,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
       for (const operation of operations) {
         if (operation === loss) continue;
         operation.isUncertain ||= (operation.settledSeq ?? fromSeq) >= fromSeq;
-        // An answer of `provide` that is on its way is stored after the loss.
+        // What is on its way to the store is stored after the loss.
         if (operation.isPending?.()) operation.startSeq = operation.settledSeq = next();
       }
     },

@@ -131,7 +131,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     });
     operation.settledSeq = next();
     const ran = asker.ran();
-    operation.isPending = () => !asker.page.isGone && asker.ran() < ran + SETTLED_MS;
+    operation.isPending = () => !asker.page.isGone && Math.min(asker.ran(), asker.lateSince) < ran + SETTLED_MS;
     // Unlike one of the service, a set of the host does not tell the page how wrong the clock is, or the `Date` of the service.
     const isMisled = conditions.wasSkewed || setup.dateErrorMs > 0;
     if (issued && !isMisled) attempts.noteSet(asker);

@@ -109,6 +109,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let hostCalls = 2;
   /** The session has replaced its store by memory, and how often it has erased that store since. */
   let hasStoreFailed = false;
+  let lateSince = Number.POSITIVE_INFINITY;
   let erased = 0;
   /** Whether the store of the host has only pretended to make the last change, or any. */
   let isLying = false;
@@ -309,7 +310,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     // After a logout, which emits nothing, the same token may be emitted again.
     if (!shown) emittedToken = undefined;
     // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.
-    const { phase, next } = session.state;
+    const { phase, next, persistence } = session.state;
+    lateSince = SHARED.includes(persistence) ? Number.POSITIVE_INFINITY : Math.min(lateSince, page.ran());
     if (phase !== 'optedOut') isOptOutEmitted = false;
     if (!shown && (phase === 'empty' || phase === 'optedOut') && next?.reason !== 'storage') isTokenWithdrawn = true;
   });
@@ -355,6 +357,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       // After withdrawal and close() the store must still be erased, so the state before close() counts.
       if (isClosed && consentTool.isWithdrawn) return wasInMemory;
       return !SHARED.includes(session.state.persistence);
+    },
+    get lateSince() {
+      return hasStoreFailed || !environment.storage ? Number.POSITIVE_INFINITY : lateSince;
     },
     timeoutMs,
     ran: page.ran,
