@@ -69,7 +69,7 @@ export const ALTERATIONS: Readonly<Record<string, readonly Row[]>> = {
   ],
   'browser/tabs.ts': [
     ['resolve(!!lock)', 'resolve(true)', 'close', /in flight/],
-    ['resolve(!!lock)', 'resolve(false)', 'leaving', /waits for another tab though all others are gone/],
+    ['resolve(!!lock)', 'resolve(false)', 'leaving', /waits for a page that is gone/],
   ],
   'commit.ts': [
     [

@@ -37,8 +37,6 @@ export interface Attempt {
   readonly owner: number;
   /** Whether the page has the answer, has given up, or is gone. */
   readonly isOver: () => boolean;
-  /** Whether it began while another one was in flight, whose lease had run out: that counts as a failure too. */
-  readonly isSecond: boolean;
   /** Whether the page gave it up before its time limit: it was left or closed, or the set was replaced. */
   isGivenBack: boolean;
 }
@@ -63,8 +61,10 @@ export const createAttempts = (
   const extraAt: number[] = [];
   /** Since when no attempt of a kind can succeed. */
   const failingSince: { [kind in AttemptKind]?: number | undefined } = {};
-  /** The last lease, and the page that took it. */
-  let lease: { readonly id: string; readonly page?: Tab['page'] } = { id: '' };
+  /** The last lease, and the page that took it. `isHeld`: the record still has it. */
+  let lease: { readonly id: string; readonly page?: Tab['page']; isHeld?: boolean } = { id: '' };
+  /** Leases that have run out, and were taken over by a tab: each counts as a failure. */
+  const expired: { readonly seq: number; readonly tab: Tab }[] = [];
   /** When the retry state was last reset for certain. */
   let resetSeq = 0;
   const isRecent = (at: number) => at > time.nowMs - LOOP_WINDOW_MS;
@@ -100,7 +100,6 @@ export const createAttempts = (
         seq: next(),
         owner: ownerOf(tab),
         isOver,
-        isSecond: inFlight.length > 0,
         isGivenBack: false,
       };
       attempts.push(attempt);
@@ -110,9 +109,19 @@ export const createAttempts = (
     },
     areInFlight: () => attempts.some(({ isOver, tab }) => !isOver() && !tab.page.isGone),
     /** A tab writes a record. */
-    noteLease: (text: string, page: Tab['page']) => {
+    noteLease: (text: string, tab: Tab) => {
       const [, id] = /"lease":{"id":([^,]*)/.exec(text) ?? [];
-      if (id && id !== lease.id) lease = { id, page };
+      if (id && id !== lease.id) {
+        // A Web Lock shows that a page has given its attempt up, or is gone: that does not count.
+        const isAsking = attempts.some((one) => one.tab.page === lease.page && !one.isOver() && !one.tab.page.isGone);
+        if (lease.isHeld && (setup.locks !== 'works' || isAsking)) expired.push({ seq: next(), tab });
+        lease = { id, page: tab.page };
+      }
+      lease.isHeld = !!id;
+    },
+    /** The store has lost its content. */
+    noteLoss: () => {
+      lease.isHeld = false;
     },
     /** The page has aborted an attempt that is not over. */
     abort: (attempt: Attempt) => {
@@ -139,8 +148,8 @@ export const createAttempts = (
         // Without a channel, a tab may not know that another one has reset it.
         const since = setup.channel === 'works' ? resetSeq : 0;
         // A page goes on counting while another one has reset the count without a set.
-        const counted = attempts.filter(({ seq, isGivenBack, tab: of }) => (seq > since || of === tab) && !isGivenBack);
-        const made = counted.length + counted.filter(({ isSecond }) => isSecond).length;
+        const failures = [...attempts.filter(({ isGivenBack }) => !isGivenBack), ...expired];
+        const made = failures.filter(({ seq, tab: of }) => seq > since || of === tab).length;
         const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (made - 1));
         if (at > time.nowMs + longestMs)
           fault(`tab ${tab.id} waits for ${Math.round(at - time.nowMs)} ms after ${made} attempts`);

@@ -301,6 +301,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       conditions.lostAt = time.nowMs;
       expected.loseAll(fromSeq);
       attempts.allowExtra();
+      attempts.noteLoss();
       forgetKnownSets();
       rotated.clear();
     },

@@ -244,7 +244,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onOwnToken: attempts.noteReset,
         onWrite: (of, text) => {
           checker.onWrite(of, text);
-          attempts.noteLease(text, of.page);
+          attempts.noteLease(text, of);
         },
         onFault: fault,
         onToken: checker.checkToken,
