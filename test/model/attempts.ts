@@ -21,6 +21,8 @@ const LOOP_WINDOW_MS = 5 * MINUTE;
 /** The pause after a failure, by the defaults of the session, ms. */
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 300_000;
+/** The part of a pause that is not drawn at random. */
+const LEAST_PART = 3 / 4;
 /** Other tabs wait 12 s for an attempt from the lease, which is taken before the request, ms. */
 const LEASE_MS = 11_900;
 
@@ -39,6 +41,8 @@ export interface Attempt {
   readonly isOver: () => boolean;
   /** Whether the page gave it up before its time limit: it was left or closed, or the set was replaced. */
   isGivenBack: boolean;
+  /** Whether its store has only pretended to take the lease. Nor does it keep the count of failures: the pause does not grow. */
+  readonly isPretended: boolean;
 }
 
 export const createAttempts = (
@@ -101,10 +105,16 @@ export const createAttempts = (
         owner: ownerOf(tab),
         isOver,
         isGivenBack: false,
+        isPretended: tab.isLying,
       };
       attempts.push(attempt);
-      const recent = attempts.filter(({ owner, at }) => owner === attempt.owner && isRecent(at)).length;
-      if (recent > LOOP_ATTEMPTS + 4 * extraAt.filter(isRecent).length) fault(`${recent} attempts within five minutes`);
+      const { owner, isPretended } = attempt;
+      const alike = attempts.filter(
+        (one) => one.owner === owner && one.isPretended === isPretended && isRecent(one.at),
+      );
+      const most = isPretended ? LOOP_WINDOW_MS / (FIRST_PAUSE_MS * LEAST_PART) : LOOP_ATTEMPTS;
+      if (alike.length > most + 4 * extraAt.filter(isRecent).length)
+        fault(`${alike.length} attempts within five minutes`);
       return attempt;
     },
     areInFlight: () => attempts.some(({ isOver, tab }) => !isOver() && !tab.page.isGone),
@@ -171,8 +181,8 @@ export const createAttempts = (
         const excused = extraAt.filter((at) => at > from - MINUTE).length;
         const made = new Map<number, number>();
         // What is given back is no failure. It takes a page that is left, or an operation.
-        for (const { at, owner, kind, isGivenBack } of attempts)
-          if (at > from && !isGivenBack && (kinds as readonly AttemptKind[]).includes(kind))
+        for (const { at, owner, kind, isGivenBack, isPretended } of attempts)
+          if (at > from && !isGivenBack && !isPretended && (kinds as readonly AttemptKind[]).includes(kind))
             made.set(owner, (made.get(owner) ?? 0) + 1);
         for (const [owner, calls] of made)
           if (calls > OUTAGE_BUDGET + 4 * excused)

@@ -349,6 +349,10 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     get thaws() {
       return thaws;
     },
+    /** Its store has only pretended to make the last change. */
+    get isLying() {
+      return isLying;
+    },
     /** It shares nothing with other tabs: it continues in memory, or its store lies. */
     get isAlone(): boolean {
       return tab.isInMemory || isLying;
