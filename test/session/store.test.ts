@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
 import { throwing } from '../support/throwing.ts';
+import { watchRejections } from './fixtures.ts';
 
 let name = '';
 let testNumber = 0;
@@ -175,5 +176,16 @@ describe('the database', () => {
     let reading: Promise<unknown> | undefined;
     expect(() => (reading = store.read())).not.toThrow();
     await expect(reading).rejects.toMatchObject({ name: 'SecurityError' });
+  });
+
+  test('may fail to open in advance: the first use rejects, and nothing before it', async () => {
+    vi.spyOn(indexedDB, 'open').mockImplementation(throwing(new DOMException('denied', 'SecurityError')));
+    const { seen, stop } = watchRejections();
+    const store = indexedDbStore(name);
+    store.open?.();
+    await new Promise(setImmediate);
+    stop();
+    expect(seen).toEqual([]);
+    await expect(store.read()).rejects.toMatchObject({ name: 'SecurityError' });
   });
 });

@@ -62,10 +62,13 @@ export function indexedDbStore(name: string): Store {
   };
 
   const connect = (): Promise<IDBDatabase> => {
-    opening ??= openDatabase(name).then((database) => {
-      database.onversionchange = close;
-      return database;
-    });
+    // What is opened in advance may never be used.
+    opening ??= ignoreFailure(() =>
+      openDatabase(name).then((database) => {
+        database.onversionchange = close;
+        return database;
+      }),
+    )!;
     return opening;
   };
 
