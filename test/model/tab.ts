@@ -131,11 +131,14 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let lastToken: string | undefined;
   /** An event that should have been emitted, and the page's running time when its absence was first seen, ms. */
   let missing: { readonly what: string; readonly ran: number } | undefined;
-  /** Unsettled promises with their deadlines, in ms of the page's running time. */
-  const pending = new Map<
-    object,
-    { readonly what: string; readonly limitMs: number; readonly limit: number; readonly wereTimersStopped: boolean }
-  >();
+  /** Unsettled promises with their deadlines, in ms of the page's running time, and what their timers have met. */
+  const pending = new Set<{
+    readonly what: string;
+    readonly limitMs: number;
+    limit: number;
+    wereStopped: boolean;
+    wereThrottled: boolean;
+  }>();
   /** Signals of unanswered calls of `provide`. */
   const asked = new Set<AbortSignal>();
   let snapshot: unknown;
@@ -201,13 +204,21 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     void session.advertisingToken;
     expectSettled('getToken', timeoutMs + 500, session.getToken()).catch(() => {});
   };
+  /** The parts of a limit that begin while the page is hidden take longer, also if it is shown meanwhile. */
+  const noteTimers = () => {
+    for (const one of pending) {
+      one.wereStopped ||= page.areTimersStopped;
+      one.wereThrottled ||= !page.isVisible;
+    }
+  };
   /** Check that a promise of the session settles before its deadline. */
   const expectSettled = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
-    const key = {};
     const waits = WAITS.includes(what) && consentTool.granted === undefined && !isClosed;
     const limit = waits ? Number.POSITIVE_INFINITY : page.ran() + limitMs;
-    pending.set(key, { what, limitMs, limit, wereTimersStopped: page.areTimersStopped });
-    const settle = () => void pending.delete(key);
+    const one = { what, limitMs, limit, wereStopped: false, wereThrottled: false };
+    pending.add(one);
+    noteTimers();
+    const settle = () => void pending.delete(one);
     promise.then(settle, settle);
     return promise;
   };
@@ -249,10 +260,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   };
   /** Start the deadlines of calls that waited for consent. */
   const release = () => {
-    for (const [key, one] of pending) {
-      const { limit, limitMs } = one;
-      if (limit === Number.POSITIVE_INFINITY) pending.set(key, { ...one, limit: page.ran() + limitMs });
-    }
+    for (const one of pending) if (one.limit === Number.POSITIVE_INFINITY) one.limit = page.ran() + one.limitMs;
   };
 
   const handlers = {
@@ -430,7 +438,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     /** Whether consent was withdrawn but the last write of the tab contains personal data, other than that of a logout. */
     hasLeftTrace: () => consentTool.isWithdrawn && (hasErasedSince ? SET_FIELD : PERSONAL_FIELD).test(lastWritten),
     /** Names of the calls whose promises have not settled. */
-    unsettled: () => [...pending.values()].map(({ what }) => what),
+    unsettled: () => [...pending].map(({ what }) => what),
     /** Check deadlines, signals and the order of events. */
     check: () => {
       clock();
@@ -438,12 +446,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (!consentTool.granted || isClosed)
         for (const { aborted } of asked) if (!aborted) fault('a call of provide is not aborted');
       const ran = page.ran();
-      for (const [key, one] of pending) {
-        const { what, limit, wereTimersStopped } = one;
-        if (page.areTimersStopped) pending.set(key, { ...one, wereTimersStopped: true });
-        if (page.areTimersStopped || wereTimersStopped || ran <= limit + (page.isVisible ? 100 : 3_000)) continue;
-        pending.delete(key);
-        fault(`${what} has not settled in time`);
+      noteTimers();
+      for (const one of pending) {
+        if (one.wereStopped || ran <= one.limit + (one.wereThrottled ? 3_000 : 100)) continue;
+        pending.delete(one);
+        fault(`${one.what} has not settled in time`);
       }
       if (JSON.stringify(events.slice(0, secondEvents.length)) !== JSON.stringify(secondEvents))
         fault('listeners receive different events');
