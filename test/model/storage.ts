@@ -200,14 +200,17 @@ export const createStorage = (
         return wrapRequest(real.get(key));
       },
       put: (value: unknown, key: IDBValidKey) => {
-        const isErasure = onUse('writes', JSON.stringify(value) ?? '', isVoid());
+        const text = JSON.stringify(value) ?? '';
+        // It throws if the transaction is over, because the page was frozen meanwhile: nothing is written then.
+        const request = fault === 'full' ? undefined : real.put(value, key);
+        const isErasure = onUse('writes', text, isVoid());
         if (isErasure) real.transaction.addEventListener('complete', () => onLoss(false));
-        if (fault === 'full') {
+        if (!request) {
           abort('QuotaExceededError');
           return failing('QuotaExceededError');
         }
-        written.push(JSON.stringify(value) ?? '');
-        return wrapRequest(real.put(value, key));
+        written.push(text);
+        return wrapRequest(request);
       },
       delete: (key: IDBValidKey) => {
         onUse('erases');
