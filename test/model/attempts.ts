@@ -43,6 +43,10 @@ export interface Attempt {
   isGivenBack: boolean;
   /** Whether its store has only pretended to take the lease. Nor does it keep the count of failures: the pause does not grow. */
   readonly isPretended: boolean;
+  /** Whether the service has said that the refresh token has ended: `provide` may be asked at once. */
+  isEnd: boolean;
+  /** Whether it is such a call of `provide`, which is not counted apart. */
+  readonly isSequel: boolean;
 }
 
 export const createAttempts = (
@@ -66,7 +70,10 @@ export const createAttempts = (
   /** Since when no attempt of a kind can succeed. */
   const failingSince: { [kind in AttemptKind]?: number | undefined } = {};
   /** The last lease, and the page that took it. `isHeld`: the record still has it. */
-  let lease: { readonly id: string; readonly page?: Tab['page']; isHeld?: boolean } = { id: '' };
+  let lease: { readonly id: string; readonly at: number; readonly page?: Tab['page']; isHeld?: boolean } = {
+    id: '',
+    at: 0,
+  };
   /** Leases that have run out, and were taken over by a tab: each counts as a failure. */
   const expired: { readonly seq: number; readonly tab: Tab }[] = [];
   /** When the retry state was last reset for certain. */
@@ -106,11 +113,13 @@ export const createAttempts = (
         isOver,
         isGivenBack: false,
         isPretended: tab.isLying,
+        isEnd: false,
+        isSequel: kind === 'provide' && !!attempts.findLast(({ owner }) => owner === ownerOf(tab))?.isEnd,
       };
       attempts.push(attempt);
       const { owner, isPretended } = attempt;
       const alike = attempts.filter(
-        (one) => one.owner === owner && one.isPretended === isPretended && isRecent(one.at),
+        (one) => one.owner === owner && one.isPretended === isPretended && !one.isSequel && isRecent(one.at),
       );
       const most = isPretended ? LOOP_WINDOW_MS / (FIRST_PAUSE_MS * LEAST_PART) : LOOP_ATTEMPTS;
       if (alike.length > most + 4 * extraAt.filter(isRecent).length)
@@ -125,7 +134,7 @@ export const createAttempts = (
         // A Web Lock shows that a page has given its attempt up, or is gone: that does not count.
         const isAsking = attempts.some((one) => one.tab.page === lease.page && !one.isOver() && !one.tab.page.isGone);
         if (lease.isHeld && (setup.locks !== 'works' || isAsking)) expired.push({ seq: next(), tab });
-        lease = { id, page: tab.page };
+        lease = { id, at: time.nowMs, page: tab.page };
       }
       lease.isHeld = !!id;
     },
@@ -150,9 +159,12 @@ export const createAttempts = (
       if (!tab.isAlone) resetSeq = next();
     },
     /** A tab has said what it does next. */
-    onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number) => {
+    onNext: (tab: Tab, { at, reason }: NextStep, startedAt: number, readAt: number) => {
       if (tab.isAlone || isStorageSlow() || conditions.wasSet || at === undefined) return;
-      if (reason === 'other_tab' && setup.locks === 'works' && lease.page && lease.page.goneAt < startedAt)
+      const { page, at: takenAt } = lease;
+      // A page asks for the Web Lock of the lease that it has read before its attempt.
+      const isGone = page && page.goneAt < startedAt && takenAt < readAt;
+      if (reason === 'other_tab' && setup.locks === 'works' && isGone)
         fault(`tab ${tab.id} waits for a page that is gone`);
       if (reason === 'back_off') {
         // Without a channel, a tab may not know that another one has reset it.

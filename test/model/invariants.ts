@@ -168,7 +168,9 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     if (call.said === 'optout') {
       const operation = expected.begin('optOut', tab.id, { isUncertain: true, startSeq: call.seq });
       track(operation, tab, true);
-    } else if (call.said !== 'ended') {
+    } else if (call.said === 'ended') {
+      if (call.attempt) call.attempt.isEnd = true;
+    } else {
       expected.liftOptOut(call.seq);
       if (!isMisled()) attempts.noteSet(tab);
       if (tab.isAlone || isStorageSlow()) return;

@@ -249,6 +249,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
+        lastWritten: () => storage.written.at(-1) ?? '',
         expiryOf: (token) => service.find(token)?.wire.identity_expires,
       });
       tabs.push(tab);

@@ -89,7 +89,11 @@ const damage = (record: Record<string, Record<string, unknown>>, random: Random)
  * @param isVoid  the database has been deleted meanwhile.
  * @returns whether the page erases what is in a store that has failed.
  */
-export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string, isVoid?: boolean) => boolean;
+export type OnUse = (
+  use: 'opens' | 'reads' | 'has read' | 'writes' | 'erases',
+  text?: string,
+  isVoid?: boolean,
+) => boolean;
 
 /** @param onLoss  called when the record is lost: by an incident, or erased by a page whose store has failed. */
 export const createStorage = (
@@ -197,7 +201,9 @@ export const createStorage = (
           abort('UnknownError');
           return failing('UnknownError');
         }
-        return wrapRequest(real.get(key));
+        const request = real.get(key);
+        request.addEventListener('success', () => deliver(() => void onUse('has read')));
+        return wrapRequest(request);
       },
       put: (value: unknown, key: IDBValidKey) => {
         const text = JSON.stringify(value) ?? '';

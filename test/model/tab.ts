@@ -38,8 +38,8 @@ export interface TabOptions {
   /** Called when the page calls `provide`, and when it aborts that call. */
   readonly onAsk: (tab: Tab, isOver: () => boolean) => Attempt;
   readonly onAskAborted: (attempt: Attempt) => void;
-  /** Called with each value of `state.next`. `startedAt`: of the last attempt. */
-  readonly onNext: (tab: Tab, next: NextStep, startedAt: number) => void;
+  /** Called with each value of `state.next`. `startedAt`: of the last attempt; `readAt`: when the page had last read its store then. */
+  readonly onNext: (tab: Tab, next: NextStep, startedAt: number, readAt: number) => void;
   /** Called with each record that the page writes. */
   readonly onWrite: (tab: Tab, text: string) => void;
   /** Called with each violation. */
@@ -49,6 +49,8 @@ export interface TabOptions {
   /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
   readonly isWritten: (token: string) => boolean;
+  /** The record that any page has written last, as JSON. */
+  readonly lastWritten: () => string;
   /** When an issued token expires, epoch ms. */
   readonly expiryOf: (token: string) => number | undefined;
 }
@@ -81,14 +83,21 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const limits = limitsOf(timeoutMs);
   let { label } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
-  const onUse: OnUse = (use, text = '', isVoid = false) => {
+  const onUse: OnUse = (use, written = '', isVoid = false) => {
+    if (use === 'has read') {
+      readAt = environment.time.nowMs;
+      return false;
+    }
+    // While another tab asks `provide`, a change of the user keeps the retry state that is stored.
+    const retry = /"retry":{[^}]*}/.exec(written)?.[0];
+    const text = retry && options.lastWritten().includes(retry) ? written.replace(retry, '') : written;
     // A logout and an opt-out are recorded without consent, by an update that erases.
     // Of one that was given up on because the store hung, the read happens when the store answers; nothing is written then.
     const mayErase = (erasures > 0 || (hasErased && use === 'reads')) && !SET_FIELD.test(text);
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY && !mayErase) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
     if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
-    if (use === 'writes' && !isVoid) options.onWrite(tab, text);
+    if (use === 'writes' && !isVoid) options.onWrite(tab, written);
     // The tombstone of an opt-out stays.
     const isErasure = hasStoreFailed && (use === 'erases' || use === 'writes');
     if (isErasure && SET_FIELD.test(text)) fault('writes to a store that has failed');
@@ -118,6 +127,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let hasLied = false;
   /** When the last attempt began. */
   let startedAt = Number.NEGATIVE_INFINITY;
+  /** When the page last read its store, and when it had before that attempt; epoch ms. */
+  let readAt = Number.NEGATIVE_INFINITY;
+  let knownAt = Number.NEGATIVE_INFINITY;
   let isCreated = false;
   /** The largest lead of the wall clock over the monotonic clock. */
   let leadMs = Number.NEGATIVE_INFINITY;
@@ -190,8 +202,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     logger: {
       debug: (_, what) => {
         const said = Object(what) as Partial<NextStep>;
-        if (said.reason === 'in_progress' && said.at !== undefined) startedAt = said.at;
-        if (said.action && isCreated) options.onNext(tab, said as NextStep, startedAt);
+        if (said.reason === 'in_progress' && said.at !== undefined) {
+          startedAt = said.at;
+          knownAt = readAt;
+        }
+        if (said.action && isCreated) options.onNext(tab, said as NextStep, startedAt, knownAt);
         if (listenerKind === 'reenters') void session.state;
         if (listenerKind === 'throws') throw new Error('thrown by the logger of the host');
         if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by the logger of the host'));
