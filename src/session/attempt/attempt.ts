@@ -58,7 +58,7 @@ export async function runAttempt(
   // Compared as objects: a lease that was read from the store is never the object that was created here.
   const { lease: holder } = claimed;
   if (holder !== lease) {
-    context.otherLeaseId = holder?.id;
+    context.otherLeaseId = holder?.id === goneId ? undefined : holder?.id;
     return VOID;
   }
   const outcome = await ask(context, plan, claimed.set, signal).catch(

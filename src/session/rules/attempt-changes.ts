@@ -61,7 +61,7 @@ interface Answered {
  * Nothing changes if another tab has the lease, if the set has changed or ended, or if it is too early to send it again. `asked`:
  * the record at the start.
  *
- * If the store was late, the attempt was made without knowing the record, so its pause, lease and generation do not matter. A call of
+ * If the store was late, the attempt was made without knowing the record, so its pause and its generation do not matter. A call of
  * `provide` for want of a set counts, unless a valid token is stored, or the user has changed since.
  *
  * A lease that has run out counts as a failure, because its tab may still be waiting, unless its Web Lock shows that it is gone.
@@ -77,10 +77,10 @@ export function attemptClaimed(asked: SessionRecord, plan: Plan, lease: Lease, p
         ? isSameTokens(record.set, asked.set)
         : found.changedAt <= now && !tokenAt(record, serviceTime(record, now));
     const isOver = !isNeeded || (plan.kind === 'refresh' && record.ended && !record.optedOut);
+    const isEarly = !found && now < earliestStart(plan, currentRetry(record, now));
+    if (isOver || isEarly || isLeased(record, now, goneId)) return record;
     const { lease: before } = record;
-    const isEarly = now < earliestStart(plan, currentRetry(record, now));
-    if (isOver || (!found && (isEarly || isLeased(record, now, goneId)))) return record;
-    const isGone = found || !before || before.id === goneId;
+    const isGone = !before || before.id === goneId;
     return { ...(isGone ? record : failed(record, plan, {}, pause, now)), lease };
   };
 }
